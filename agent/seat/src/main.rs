@@ -1,0 +1,3 @@
+//! The first process of a seat, and the verbs inside it. Linux, static, no unsafe.
+
+fn main() {}

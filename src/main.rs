@@ -1,0 +1,2 @@
+//! podbench
+fn main() {}

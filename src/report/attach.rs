@@ -1,0 +1,226 @@
+//! What `podbench attach -o json` prints, field by field (schema `podbench/attach/v1`).
+//! Names here are relied on by users: they are only ever added to.
+
+use podbench_contract::ids::{Gid, Uid};
+use podbench_contract::measurement::{Caps, Measurement};
+use podbench_contract::oracle::Blocker;
+use podbench_contract::rung::Rung;
+use serde::{Deserialize, Serialize};
+
+/// The value of [`Attach::schema`].
+pub const SCHEMA: &str = "podbench/attach/v1";
+
+/// The whole report.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Attach {
+    /// [`SCHEMA`].
+    pub schema: String,
+    /// The kubeconfig context.
+    pub context: String,
+    /// The namespace.
+    pub namespace: String,
+    /// The pod.
+    pub pod: Pod,
+    /// The container that the seat looks at.
+    pub target: Target,
+    /// The seat.
+    pub seat: Seat,
+    /// Every rung that was walked, in its order.
+    pub ladder: Vec<Step>,
+    /// What the seat may do.
+    pub rung: RungFacts,
+    /// What works from it.
+    pub supports: Supports,
+    /// What stands between the seat and a live attach.
+    pub blocker: Option<Blocker>,
+    /// The raw readings, where there was a measurement.
+    pub measurement: Option<Measurement>,
+    /// How to get in by ssh.
+    pub ssh: Ssh,
+    /// What `--resize` changed.
+    pub resized: Option<Resized>,
+    /// What it cost.
+    pub calls: Calls,
+    /// One line each.
+    pub warnings: Vec<String>,
+}
+
+/// The pod.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Pod {
+    /// Its name.
+    pub name: String,
+    /// `metadata.uid`.
+    pub uid: String,
+    /// `spec.nodeName`.
+    pub node: String,
+    /// How the name was arrived at where it wasn't typed whole (`"the only match for `api`"`).
+    pub why: Option<String>,
+}
+
+/// The target container.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Target {
+    /// Its name.
+    pub container: String,
+    /// Its uid as measured, else as the pod says.
+    pub uid: Option<Uid>,
+    /// Its gid, likewise.
+    pub gid: Option<Gid>,
+    /// The pid that a debugger would attach to, in the seat's PID namespace.
+    pub pid: Option<u32>,
+    /// That process's name.
+    pub process: Option<String>,
+    /// Why this container, where nobody typed it.
+    pub why: Option<String>,
+    /// The pod's other containers that `-c` would reach.
+    pub others: Vec<String>,
+}
+
+/// The seat.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Seat {
+    /// `podbench-N`.
+    pub name: String,
+    /// A seat that was running already.
+    pub reused: bool,
+    /// Its image.
+    pub image: String,
+    /// Its agent's version.
+    pub version: Option<String>,
+    /// Its home folder.
+    pub home: Option<String>,
+    /// Whose it is, as its environment says.
+    pub owner: Option<String>,
+}
+
+/// One rung that was walked.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Step {
+    /// Which.
+    pub rung: Rung,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// Who decided.
+    pub channel: Channel,
+    /// Why, in the words of whoever decided.
+    pub reason: String,
+    /// The container name that this spent for the pod's life, where it spent one without landing.
+    pub burnt: Option<String>,
+}
+
+/// How a rung ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Outcome {
+    /// A seat runs on it.
+    Landed,
+    /// A seat that was running already is on it.
+    Reused,
+    /// Not tried: no call, no name.
+    Skipped,
+    /// Somebody said no.
+    Refused,
+    /// Given up because the rehearsal shows that it would be worthless.
+    Withdrawn,
+    /// `--dry-run`: the rehearsal passed.
+    WouldLand,
+}
+
+/// Who decided about a rung.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Channel {
+    /// podbench, from flags or the pod's spec.
+    Launcher,
+    /// The API server's answer to the dry run.
+    Rehearsal,
+    /// The API server's answer to the write.
+    Admission,
+    /// The node, after the write.
+    Kubelet,
+}
+
+/// What the seat may do.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RungFacts {
+    /// The rung that was landed, or that the reused seat's spec is.
+    pub name: Rung,
+    /// The rung that the kernel's answer amounts to.
+    pub measured: Option<Rung>,
+    /// The seat's uid as measured.
+    pub uid: Option<Uid>,
+    /// The seat's gid as measured.
+    pub gid: Option<Gid>,
+    /// The seat's effective capabilities as measured.
+    pub cap_eff: Option<Caps>,
+}
+
+/// One thing that works or doesn't; `ok` is null where nobody measured.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Support {
+    /// Does it work?
+    pub ok: Option<bool>,
+    /// How, or why not.
+    pub why: String,
+}
+
+/// What works from the seat.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Supports {
+    /// A debugger on the running target.
+    pub live_attach: Support,
+    /// The target's root, maps and environment.
+    pub read_only: Support,
+    /// A debugger on what it starts itself.
+    pub launch: Support,
+    /// Restarting the app with other code.
+    pub iterate: Support,
+    /// ssh, scp, an editor.
+    pub ssh: Support,
+    /// `kubectl exec`.
+    pub exec: Support,
+}
+
+/// How to get in by ssh: an alias, or why there is none.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Ssh {
+    /// The `Host` of the stanza.
+    pub alias: Option<String>,
+    /// The file that the stanza is in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub config: Option<String>,
+    /// The login.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub login: Option<String>,
+    /// Why there is no alias, or what to do first (the Include line).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+}
+
+/// What `--resize` changed.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Resized {
+    /// The old values.
+    pub from: serde_json::Value,
+    /// The new ones.
+    pub to: serde_json::Value,
+}
+
+/// What it cost.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Calls {
+    /// kubectl processes.
+    pub kubectl: usize,
+    /// Wall time in milliseconds.
+    pub wall_ms: u64,
+}
