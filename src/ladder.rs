@@ -71,6 +71,8 @@ pub enum Trouble {
     Ended(Words),
     /// It didn't start in the time it had.
     Late(Words),
+    /// The pod was deleted meanwhile.
+    Gone(Words),
 }
 
 /// A kubelet's reason and message.
@@ -97,7 +99,7 @@ impl Trouble {
     #[must_use]
     pub const fn words(&self) -> &Words {
         match self {
-            Self::Config(w) | Self::Image(w) | Self::Start(w) | Self::Ended(w) | Self::Late(w) => w,
+            Self::Config(w) | Self::Image(w) | Self::Start(w) | Self::Ended(w) | Self::Late(w) | Self::Gone(w) => w,
         }
     }
 }
@@ -257,7 +259,7 @@ impl Ladder {
         self.step(rung, StepOutcome::Refused, channel, refusal.words(), None);
         match after(&refusal, own) {
             After::NextRung => {
-                if let Some(uid) = allowed_uid(&refusal.words()) {
+                if let Some(uid) = allowed_uid(&refusal.words()).filter(|uid| *uid != self.seat.0) {
                     self.seat = (uid, Gid::SEAT);
                     if rung == Rung::Seat && !self.seat_retried {
                         self.seat_retried = true;
@@ -278,7 +280,7 @@ impl Ladder {
         match trouble {
             // What a kubelet refuses about uid, runAsNonRoot or seccomp may pass on another rung.
             Trouble::Config(_) => self.next(),
-            Trouble::Image(_) | Trouble::Start(_) | Trouble::Ended(_) | Trouble::Late(_) => {
+            Trouble::Image(_) | Trouble::Start(_) | Trouble::Ended(_) | Trouble::Late(_) | Trouble::Gone(_) => {
                 Next::End(End::Node(trouble))
             }
         }

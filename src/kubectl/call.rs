@@ -78,8 +78,7 @@ impl Call {
 pub struct Scope {
     /// What the command line says.
     pub cluster: Cluster,
-    /// The context, once it is known. Named in every later call: the user may switch contexts in
-    /// another terminal while this run goes on.
+    /// The context, once it is known.
     pub context: Option<String>,
     /// The namespace, likewise.
     pub namespace: Option<String>,

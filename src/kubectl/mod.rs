@@ -14,6 +14,7 @@ pub mod transcript;
 mod verbs;
 
 use std::io::Write as _;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -26,7 +27,7 @@ use refusal::{Refusal, refusal, words};
 use run::{Process, Runner, Said, Spawn};
 use transcript::{Entry, Transcript};
 
-pub use verbs::{Context, Mode, Watched};
+pub use verbs::{Context, Mode, Watch, Watched};
 
 /// Why a call gave no answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -80,6 +81,7 @@ pub enum Error {
 /// Who is asked, and everything that was asked.
 pub struct Kubectl {
     scope: Scope,
+    pinned: OnceLock<Scope>,
     runner: Box<dyn Runner>,
     transcript: Transcript,
     began: Instant,
@@ -93,6 +95,7 @@ impl Kubectl {
     pub fn new(scope: Scope, runner: Box<dyn Runner>, transcript: Transcript, terminal: bool) -> Self {
         Self {
             scope,
+            pinned: OnceLock::new(),
             runner,
             transcript,
             began: Instant::now(),
@@ -101,16 +104,26 @@ impl Kubectl {
         }
     }
 
-    /// From now on every call names this context and namespace.
-    pub fn pin(&mut self, context: &Context) {
-        self.scope.context = (!context.name.is_empty()).then(|| context.name.clone());
-        self.scope.namespace = Some(self.namespace(context).to_owned());
+    /// From now on every call names this context and namespace: the user may switch contexts in
+    /// another terminal while this run goes on. Once; a second pin changes nothing.
+    pub fn pin(&self, context: &Context) {
+        let namespace = self.scope.cluster.namespace.as_ref().unwrap_or(&context.namespace);
+        let pinned = Scope {
+            cluster: self.scope.cluster.clone(),
+            context: (!context.name.is_empty()).then(|| context.name.clone()),
+            namespace: (!namespace.is_empty()).then(|| namespace.clone()),
+        };
+        let _ = self.pinned.set(pinned);
     }
 
-    /// The namespace: the one that was asked for, else the context's own.
+    fn scope(&self) -> &Scope {
+        self.pinned.get().unwrap_or(&self.scope)
+    }
+
+    /// The namespace that calls name; `None`: kubectl decides.
     #[must_use]
-    pub fn namespace<'a>(&'a self, context: &'a Context) -> &'a str {
-        self.scope.cluster.namespace.as_deref().unwrap_or(&context.namespace)
+    pub fn namespace(&self) -> Option<&str> {
+        self.scope().namespace.as_deref().or(self.scope.cluster.namespace.as_deref())
     }
 
     /// How many processes were started.
@@ -135,7 +148,7 @@ impl Kubectl {
     #[must_use]
     pub fn command(&self, verb: &[&str]) -> String {
         let limits = call::Limits { total: call::DEADLINE, first_byte: None, most: 0 };
-        let call = Call::stream(&self.scope, verb, "", limits);
+        let call = Call::stream(self.scope(), verb, "", limits);
         let words: Vec<String> = call.argv().iter().map(|w| transcript::quote(w)).collect();
         format!("kubectl {}", words.join(" "))
     }

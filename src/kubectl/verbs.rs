@@ -36,7 +36,7 @@ impl Kubectl {
     /// When kubectl can't be started.
     pub fn context(&self) -> Result<Started<'_, Context>, Error> {
         let call = Call::request(
-            &self.scope,
+            self.scope(),
             &["config", "view", "--minify", "-o", "json"],
             "which cluster and namespace",
         );
@@ -56,7 +56,7 @@ impl Kubectl {
     /// # Errors
     /// When kubectl can't be started.
     pub fn get(&self, kind: &str, name: &str, why: &'static str) -> Result<Started<'_, Value>, Error> {
-        let call = Call::request(&self.scope, &["get", kind, name, "-o", "json"], why);
+        let call = Call::request(self.scope(), &["get", kind, name, "-o", "json"], why);
         Ok(Started { running: self.start(call)?, read: parse })
     }
 
@@ -68,7 +68,7 @@ impl Kubectl {
         let flag = selector.map(|s| format!("--selector={s}"));
         let mut verb = vec!["get", "pods", "-o", "json"];
         verb.extend(flag.as_deref());
-        let call = Call::request(&self.scope, &verb, "the namespace's pods");
+        let call = Call::request(self.scope(), &verb, "the namespace's pods");
         Ok(Started { running: self.start(call)?, read: parse })
     }
 
@@ -77,7 +77,7 @@ impl Kubectl {
     /// # Errors
     /// When kubectl can't be started.
     pub fn whoami(&self) -> Result<Started<'_, String>, Error> {
-        let call = Call::request(&self.scope, &["auth", "whoami", "-o", "json"], "whose seat it will be");
+        let call = Call::request(self.scope(), &["auth", "whoami", "-o", "json"], "whose seat it will be");
         let read = |bytes: &[u8]| {
             let value = parse(bytes)?;
             let name = value.pointer("/status/userInfo/username").and_then(Value::as_str);
@@ -98,7 +98,7 @@ impl Kubectl {
             Mode::DryRun => (format!("{path}?dryRun=All"), "rehearse: what would be stored"),
             Mode::Store => (path, "land the seat"),
         };
-        let call = Call::request(&self.scope, &["replace", "--raw", &path, "-f", "-"], why).with_stdin(pod.to_string());
+        let call = Call::request(self.scope(), &["replace", "--raw", &path, "-f", "-"], why).with_stdin(pod.to_string());
         Ok(Started { running: self.start(call)?, read: parse })
     }
 
@@ -116,7 +116,7 @@ impl Kubectl {
             }},
         });
         const PATH: &str = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
-        let call = Call::request(&self.scope, &["create", "--raw", PATH, "-f", "-"], "may the user do this")
+        let call = Call::request(self.scope(), &["create", "--raw", PATH, "-f", "-"], "may the user do this")
             .with_stdin(review.to_string());
         let read = |bytes: &[u8]| Ok(parse(bytes)?.pointer("/status/allowed").and_then(Value::as_bool) == Some(true));
         Ok(Started { running: self.start(call)?, read })
@@ -127,7 +127,7 @@ impl Kubectl {
     /// # Errors
     /// When kubectl can't be started.
     pub fn server_minor(&self) -> Result<Started<'_, u32>, Error> {
-        let call = Call::request(&self.scope, &["get", "--raw", "/version"], "the server's version");
+        let call = Call::request(self.scope(), &["get", "--raw", "/version"], "the server's version");
         let read = |bytes: &[u8]| {
             let value = parse(bytes)?;
             let minor = value.pointer("/minor").and_then(Value::as_str).unwrap_or_default();
@@ -146,7 +146,7 @@ impl Kubectl {
         let limits = Limits { total: Duration::from_secs(10), first_byte: None, most: 256 << 10 };
         // `--limit-bytes`: a line has no length limit, and the log is the application's.
         let verb = ["logs", pod, "-c", container, &tail, "--limit-bytes=16384"];
-        let call = Call::stream(&self.scope, &verb, "the target's last words", limits);
+        let call = Call::stream(self.scope(), &verb, "the target's last words", limits);
         Ok(Started { running: self.start(call)?, read: |bytes| Ok(String::from_utf8_lossy(bytes).into_owned()) })
     }
 
@@ -157,7 +157,7 @@ impl Kubectl {
     pub fn exec(&self, pod: &str, container: &str, argv: &[&str], limits: Limits, why: &'static str) -> Result<Started<'_, Vec<u8>>, Error> {
         let mut verb = vec!["exec", pod, "-c", container, "--"];
         verb.extend(argv);
-        let mut call = Call::stream(&self.scope, &verb, why, limits);
+        let mut call = Call::stream(self.scope(), &verb, why, limits);
         if self.needs_spdy() {
             call.env.push(("KUBECTL_REMOTE_COMMAND_WEBSOCKETS", "false"));
         }
@@ -176,7 +176,7 @@ impl Kubectl {
     pub fn watch_pod(&self, name: &str) -> Result<Watch<'_>, Error> {
         let limits = Limits { total: Duration::MAX, first_byte: None, most: usize::MAX };
         let verb = ["get", "pod", name, "--watch", "--output-watch-events", "-o", "json"];
-        let call = Call::stream(&self.scope, &verb, "until the seat runs", limits);
+        let call = Call::stream(self.scope(), &verb, "until the seat runs", limits);
         Ok(Watch { running: self.start(call)?, read: 0 })
     }
 }

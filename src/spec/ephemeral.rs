@@ -110,7 +110,7 @@ impl Plan {
         // The target's id is absent from a seat that was landed while the target restarted.
         theirs.retain(|name| name != env::TARGET_CID.name);
         let mine: Vec<&str> = ours.iter().map(|(n, _)| *n).filter(|n| *n != env::TARGET_CID.name).collect();
-        let owner = env::OWNER.parse(other.env(env::OWNER.name));
+        let owner = env::OWNER.parse(other.env(env::OWNER.name).map(|raw| raw.replace("$$(", "$(")).as_deref());
         if owner != self.owner {
             return Some(match owner {
                 Some(owner) => format!("it is {}'s", shown(&owner)),
