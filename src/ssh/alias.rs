@@ -59,10 +59,12 @@ impl Owner {
         name(self) == name(other) && (self.pod_uid == other.pod_uid || self.kubeconfig == other.kubeconfig)
     }
 
-    fn digest(&self) -> String {
-        // Without the pod's UID: a pod made anew keeps its alias.
-        let parts = [&self.context, &self.kubeconfig, &self.namespace, &self.pod, &self.seat];
-        hex(parts.map(String::as_str).join("\0").as_bytes())
+    /// What tells this seat from another whose plain alias is the same; without the pod's UID,
+    /// because a pod made anew keeps its alias. Two kubeconfigs may call two clusters the same:
+    /// the second digest tells those apart too.
+    fn digests(&self) -> [String; 2] {
+        let place = [&self.context, &self.namespace, &self.pod, &self.seat].map(String::as_str).join("\0");
+        [hex(place.as_bytes()), hex(format!("{place}\0{}", self.kubeconfig).as_bytes())]
     }
 }
 
@@ -115,19 +117,19 @@ fn named(layout: &Layout, owner: &Owner, wanted: &str) -> Result<String, Failure
         .hint(format!("rm {}", super::quote::shell(&shown))))
 }
 
-/// Plain, then with ever more of the digest.
+/// The plain one, then those with a digest.
 fn candidates(owner: &Owner) -> Vec<String> {
     let number = owner.seat.rsplit('-').next().unwrap_or_default();
-    let digest = owner.digest();
+    let [place, cluster] = owner.digests();
     let plain = format!("podbench-{}-{}", owner.namespace, owner.pod);
-    let with = |most: usize| {
+    let with = |digest: &str, most: usize| {
         let tail = format!("-{number}-{}", digest.chars().take(most).collect::<String>());
         let room = LONGEST.saturating_sub(tail.len());
         plain.chars().take(room).collect::<String>() + &tail
     };
     let whole = format!("{plain}-{number}");
     let short = (whole.len() <= LONGEST).then_some(whole);
-    short.into_iter().chain([6, 10, 20].map(with)).collect()
+    short.into_iter().chain([with(&place, 6), with(&cluster, 6), with(&cluster, 12)]).collect()
 }
 
 pub(crate) fn hex(bytes: &[u8]) -> String {

@@ -6,13 +6,13 @@ use std::path::Path;
 use super::files::Layout;
 use crate::settings::Settings;
 
+/// Names that say nothing about the user.
+const HARMLESS: [&str; 4] = ["LANG", "LANGUAGE", "COLORTERM", "TERM"];
+
 /// What is to be done, one line; `None` when everything is as it should be.
 pub(crate) fn missing(settings: &Settings, layout: &Layout) -> Option<String> {
     let wanted = line(settings, layout);
-    let file = settings.home.join(".ssh").join("config");
-    // A config that can't be read is ssh's to complain about.
-    let text = std::fs::read(&file).map(|raw| String::from_utf8_lossy(&raw).into_owned()).unwrap_or_default();
-    match look(&text, settings, layout) {
+    match look(&read(settings), settings, layout) {
         State::First => None,
         State::Missing => Some(format!("put this line first in ~/.ssh/config: {wanted}")),
         State::Shadowed(by) => Some(format!(
@@ -20,6 +20,37 @@ pub(crate) fn missing(settings: &Settings, layout: &Layout) -> Option<String> {
             podbench_contract::text::escape(&by, 60)
         )),
     }
+}
+
+/// What the user's own configuration hands to every host of theirs, this pod included, and no
+/// stanza can take back: variables that `SendEnv` names for all hosts, a locale and a terminal aside.
+pub(crate) fn sent(settings: &Settings) -> Option<String> {
+    let text = read(settings);
+    let mut everywhere = true;
+    let mut sent: Vec<String> = Vec::new();
+    for line in text.lines().map(str::trim) {
+        let (keyword, rest) = split(line);
+        match keyword.to_ascii_lowercase().as_str() {
+            "host" => everywhere = words(rest).iter().any(|w| w == "*"),
+            "match" => everywhere = rest.trim().eq_ignore_ascii_case("all"),
+            "sendenv" if everywhere => sent.extend(words(rest)),
+            _ => {}
+        }
+    }
+    let harmless = |name: &str| name.starts_with('-') || name.starts_with("LC_") || HARMLESS.contains(&name);
+    sent.retain(|name| !harmless(name));
+    (!sent.is_empty()).then(|| {
+        format!(
+            "~/.ssh/config sends these variables to every host, the pod included: {}",
+            podbench_contract::text::escape(&sent.join(" "), 100)
+        )
+    })
+}
+
+/// A config that can't be read is ssh's to complain about.
+fn read(settings: &Settings) -> String {
+    let file = settings.home.join(".ssh").join("config");
+    std::fs::read(file).map(|raw| String::from_utf8_lossy(&raw).into_owned()).unwrap_or_default()
 }
 
 /// The line that belongs there.
@@ -112,7 +143,7 @@ fn reads_stanzas(word: &str, settings: &Settings, layout: &Layout) -> bool {
         Some(rest) => settings.home.join(rest),
         None => ssh.join(word),
     };
-    let unescaped = path.to_string_lossy().replace('\\', "");
+    let unescaped = unescape(&path.to_string_lossy());
     let path = Path::new(&unescaped);
     let all = path
         .file_name()
@@ -120,6 +151,16 @@ fn reads_stanzas(word: &str, settings: &Settings, layout: &Layout) -> bool {
     let folder = path.parent();
     let ours = layout.stanzas();
     all && folder.is_some_and(|f| f == ours || same_file(f, &ours))
+}
+
+/// A glob's `\x` is x.
+fn unescape(glob: &str) -> String {
+    let mut out = String::new();
+    let mut chars = glob.chars();
+    while let Some(c) = chars.next() {
+        out.push(if c == '\\' { chars.next().unwrap_or(c) } else { c });
+    }
+    out
 }
 
 /// A link to the folder is the folder.

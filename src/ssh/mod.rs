@@ -126,7 +126,7 @@ pub fn install(
     let config = layout.stanza(&alias);
     write_if_new(&config, &stanza::write(&plan))?;
     drop(lock);
-    let mut warnings = Vec::new();
+    let mut warnings: Vec<String> = include::sent(settings).into_iter().collect();
     if stanza::control_path(&plan).is_none() {
         warnings.push(format!(
             "{} is too long for a socket: each ssh session is a kubectl exec of its own; a shorter \

