@@ -150,6 +150,13 @@ impl Ladder {
         }
     }
 
+    /// A walk of this rung and no other: for a seat that corrects one which runs already.
+    #[must_use]
+    pub fn only(mut self, rung: Rung) -> Self {
+        self.left = vec![rung];
+        self
+    }
+
     /// What was walked, in its order.
     #[must_use]
     pub fn steps(&self) -> &[Step] {

@@ -122,6 +122,20 @@ impl Kubectl {
         Ok(Started { running: self.start(call)?, read })
     }
 
+    /// kubectl's own version.
+    ///
+    /// # Errors
+    /// When kubectl can't be started.
+    pub fn client_version(&self) -> Result<Started<'_, String>, Error> {
+        let call = Call::request(self.scope(), &["version", "--client", "-o", "json"], "kubectl's version");
+        let read = |bytes: &[u8]| {
+            let value = parse(bytes)?;
+            let version = value.pointer("/clientVersion/gitVersion").and_then(Value::as_str).map(str::to_owned);
+            version.ok_or(Error::Answer { what: "a version", why: "there is none".to_owned() })
+        };
+        Ok(Started { running: self.start(call)?, read })
+    }
+
     /// The minor version of the server.
     ///
     /// # Errors

@@ -6,11 +6,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use podbench_contract::ids::SeatName;
+use podbench_contract::rung::Rung;
 use serde_json::Value;
 
 use super::wait;
 use crate::kubectl::refusal::{Refusal, Right};
-use crate::kubectl::{Error, Kubectl, Mode};
+use crate::kubectl::{Error, Kubectl, Mode, Started};
 use crate::ladder::{End, Ladder, Next};
 use crate::pod::Pod;
 use crate::report::attach::Channel;
@@ -22,7 +23,7 @@ use crate::spec::security::Security;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Walked {
     /// A seat runs.
-    Landed(SeatName),
+    Landed(SeatName, Rung),
     /// None does; with `--dry-run`, the name that the next one would have.
     Ended(End, SeatName),
 }
@@ -31,54 +32,115 @@ pub enum Walked {
 /// kubelet's own status write.
 const CONFLICTS: u32 = 5;
 
-/// Walks the ladder until a seat runs or nothing is left. `pod` is kept at its newest.
-///
-/// # Errors
-/// When a call failed in a way that says nothing about the seat: ctrl-C, a deadline, no kubectl.
-pub fn walk(
-    kubectl: &Kubectl,
-    pod: &mut Pod,
-    plan: &mut Plan,
-    ladder: &mut Ladder,
-    timeout: Duration,
-) -> Result<Walked, Error> {
-    let mut next = ladder.next();
-    loop {
-        next = match next {
-            Next::Rehearse(security) => match put(kubectl, pod, plan, &security, Mode::DryRun) {
-                Ok(put) => ladder.rehearsed(&put.rewrite()),
-                Err(Put::Refused(refusal, name)) => {
-                    let refusal = settle(kubectl, pod, plan, refusal)?;
-                    ladder.refused(Channel::Rehearsal, refusal, &name.to_string())
-                }
-                Err(Put::Failed(error)) => return Err(error),
-            },
-            Next::Land(security) => {
-                // Started first: what the kubelet does between the write's answer and the watch's
-                // start would otherwise be asked for again.
-                let watch = kubectl.watch_pod(pod.name()).ok();
-                match put(kubectl, pod, plan, &security, Mode::Store) {
-                    Ok(put) => {
-                        let deadline = Instant::now() + timeout;
-                        match wait::until_running(kubectl, watch, pod, put.name, deadline)? {
-                            None => {
-                                ladder.landed(&put.rewrite());
-                                return Ok(Walked::Landed(put.name));
-                            }
-                            Some(trouble) => ladder.node_refused(trouble, &put.name.to_string()),
-                        }
-                    }
+/// What a walk needs besides the ladder.
+pub struct Landing<'k> {
+    /// The cluster.
+    pub kubectl: &'k Kubectl,
+    /// How long a stored seat may take to run.
+    pub timeout: Duration,
+}
+
+impl Landing<'_> {
+    /// Walks the ladder until a seat runs or nothing is left. `pod` is kept at its newest.
+    ///
+    /// # Errors
+    /// When a call failed in a way that says nothing about the seat: ctrl-C, a deadline, no kubectl.
+    pub fn walk(&self, pod: &mut Pod, plan: &mut Plan, ladder: &mut Ladder) -> Result<Walked, Error> {
+        let kubectl = self.kubectl;
+        // Beside the first rehearsal: a seat that its user may not enter spends a name for nothing.
+        let mut enter = Some(kubectl.may(pod.namespace(), "create", EXEC)?);
+        let mut next = ladder.next();
+        loop {
+            next = match next {
+                Next::Rehearse(security) => match put(kubectl, pod, plan, &security, Mode::DryRun) {
+                    Ok(put) => ladder.rehearsed(&put.rewrite()),
                     Err(Put::Refused(refusal, name)) => {
-                        drop(watch);
                         let refusal = settle(kubectl, pod, plan, refusal)?;
-                        ladder.refused(Channel::Admission, refusal, &name.to_string())
+                        ladder.refused(Channel::Rehearsal, refusal, &name.to_string())
                     }
                     Err(Put::Failed(error)) => return Err(error),
+                },
+                Next::Land(security) => {
+                    if let Some(review) = enter.take()
+                        && let Some(refusal) = no_entry(kubectl, pod, plan, review)?
+                    {
+                        return Ok(Walked::Ended(End::Refused(refusal), next_name(pod)));
+                    }
+                    match self.land(pod, plan, ladder, &security)? {
+                        Ok(landed) => return Ok(landed),
+                        Err(next) => next,
+                    }
+                }
+                Next::Done(rung) => return Ok(Walked::Landed(next_name(pod), rung)),
+                Next::End(end) => return Ok(Walked::Ended(end, next_name(pod))),
+            };
+        }
+    }
+
+    /// Stores one rung and waits for it; the inner error is the ladder's next step.
+    fn land(
+        &self,
+        pod: &mut Pod,
+        plan: &mut Plan,
+        ladder: &mut Ladder,
+        security: &Security,
+    ) -> Result<Result<Walked, Next>, Error> {
+        // Started first: what the kubelet does between the write's answer and the watch's start
+        // would otherwise be asked for again.
+        let watch = self.kubectl.watch_pod(pod.name()).ok();
+        match put(self.kubectl, pod, plan, security, Mode::Store) {
+            Ok(put) => {
+                let deadline = Instant::now() + self.timeout;
+                match wait::until_running(self.kubectl, watch, pod, put.name, deadline)? {
+                    None => {
+                        ladder.landed(&put.rewrite());
+                        Ok(Ok(Walked::Landed(put.name, security.rung())))
+                    }
+                    Some(trouble) => Ok(Err(ladder.node_refused(trouble, &put.name.to_string()))),
                 }
             }
-            Next::Done(_) => return Ok(Walked::Landed(next_name(pod))),
-            Next::End(end) => return Ok(Walked::Ended(end, next_name(pod))),
-        };
+            Err(Put::Refused(refusal, name)) => {
+                drop(watch);
+                let refusal = settle(self.kubectl, pod, plan, refusal)?;
+                Ok(Err(ladder.refused(Channel::Admission, refusal, &name.to_string())))
+            }
+            Err(Put::Failed(error)) => Err(error),
+        }
+    }
+}
+
+const EXEC: &str = "pods/exec";
+
+/// May the user enter a seat at all? Until 1.35 an exec over websockets needed `get` and no
+/// `create`.
+fn no_entry(
+    kubectl: &Kubectl,
+    pod: &Pod,
+    plan: &Plan,
+    review: Started<'_, bool>,
+) -> Result<Option<Refusal>, Error> {
+    let answered = |answer: Result<bool, Error>| match answer {
+        Err(Error::Interrupted) => Err(Error::Interrupted),
+        // A server that doesn't answer this question answers the exec.
+        other => Ok(other.unwrap_or(true)),
+    };
+    if answered(review.finish())? {
+        return Ok(None);
+    }
+    let old = || -> Result<bool, Error> {
+        let minor = kubectl.server_minor()?.finish();
+        Ok(minor.is_ok_and(|minor| minor < 35) && answered(kubectl.may(pod.namespace(), "get", EXEC)?.finish())?)
+    };
+    Ok(if old()? { None } else { Some(Refusal::Rbac(lacks(pod, plan, "create", EXEC))) })
+}
+
+fn lacks(pod: &Pod, plan: &Plan, verb: &str, resource: &str) -> Right {
+    Right {
+        user: plan.owner.clone().unwrap_or_else(|| "the user".to_owned()),
+        verb: verb.to_owned(),
+        resource: resource.to_owned(),
+        group: String::new(),
+        namespace: Some(pod.namespace().to_owned()),
     }
 }
 
@@ -116,7 +178,7 @@ fn put(kubectl: &Kubectl, pod: &mut Pod, plan: &mut Plan, security: &Security, m
         let sent = plan.container(name, security);
         let body = pod.with_ephemeral(sent.clone());
         let answer = kubectl.put_ephemeral(pod.namespace(), pod.name(), &body, mode);
-        match answer.and_then(crate::kubectl::Started::finish) {
+        match answer.and_then(Started::finish) {
             Ok(pod) => return Ok(Answered { name, sent, pod }),
             Err(Error::Refused(Refusal::Conflict)) if conflicts < CONFLICTS => {
                 conflicts += 1;
@@ -154,13 +216,7 @@ fn settle(kubectl: &Kubectl, pod: &Pod, plan: &Plan, refusal: Refusal) -> Result
     }
     const RESOURCE: &str = "pods/ephemeralcontainers";
     match kubectl.may(pod.namespace(), "update", RESOURCE)?.finish() {
-        Ok(false) => Ok(Refusal::Rbac(Right {
-            user: plan.owner.clone().unwrap_or_else(|| "the user".to_owned()),
-            verb: "update".to_owned(),
-            resource: RESOURCE.to_owned(),
-            group: String::new(),
-            namespace: Some(pod.namespace().to_owned()),
-        })),
+        Ok(false) => Ok(Refusal::Rbac(lacks(pod, plan, "update", RESOURCE))),
         Ok(true) => Ok(refusal),
         Err(Error::Interrupted) => Err(Error::Interrupted),
         // Nobody knows; the words that came first stand.

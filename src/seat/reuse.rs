@@ -6,6 +6,7 @@ use podbench_contract::env;
 use podbench_contract::ids::{Gid, SeatName, Uid};
 use podbench_contract::keys::PublicKey;
 use podbench_contract::rung::Rung;
+use podbench_contract::session::agent_argv;
 use serde_json::Value;
 
 use crate::pod::ids::Ids;
@@ -64,6 +65,20 @@ pub fn find(pod: &Pod, plan: &Plan, target: Ids, wanted: Wanted) -> (Option<Foun
         return (Some(Found { name, rung, other_key }), notes);
     }
     (None, notes)
+}
+
+/// The newest running seat of this owner that looks at this target, whatever its image: for a verb
+/// that lands nothing. Its agent is what answers, so its command has to be the agent's.
+#[must_use]
+pub fn mine(pod: &Pod, target: &str, owner: Option<&str>) -> Option<SeatName> {
+    let is_mine = |c: &Container<'_>| {
+        let text = |field: &str| c.spec.get(field).and_then(Value::as_str);
+        text("targetContainerName") == Some(target)
+            && c.spec.get("command") == Some(&serde_json::json!(agent_argv()))
+            && env::OWNER.parse(c.env(env::OWNER.name)).as_deref() == owner
+    };
+    let seats = pod.containers().into_iter().filter(|c| c.kind == Kind::Ephemeral && c.is_running());
+    seats.filter(is_mine).filter_map(|c| SeatName::parse(c.name())).max()
 }
 
 fn unfit(seat: &Container<'_>, rung: Rung, wanted: Wanted) -> bool {
