@@ -23,7 +23,7 @@ use crate::error::Failure;
 use crate::kubectl::Kubectl;
 use crate::kubectl::call::Scope;
 use crate::kubectl::run::{Interrupt, Real};
-use crate::kubectl::transcript::Transcript;
+use crate::kubectl::transcript::{Transcript, quote};
 use crate::settings::{Cluster, Settings};
 
 /// What a verb has for stdout.
@@ -74,11 +74,58 @@ impl Session<'_> {
         self.kubectl.namespace().map_or_else(String::new, |n| format!(" in namespace {n}"))
     }
 
-    /// The same verb with this pod, to paste.
+    /// The same verb with this, to paste.
     #[must_use]
     pub fn again(&self, rest: &str) -> String {
-        let namespace = self.kubectl.namespace().map_or_else(String::new, |n| format!(" -n {n}"));
-        format!("podbench {} {rest}{namespace}", self.verb)
+        self.verb(self.verb, rest)
+    }
+
+    /// A verb of podbench's, to paste.
+    #[must_use]
+    pub fn verb(&self, verb: &str, rest: &str) -> String {
+        format!("podbench {verb} {rest}{}", self.flags(true))
+    }
+
+    /// A kubectl command in this namespace, to paste.
+    #[must_use]
+    pub fn command(&self, words: &[&str]) -> String {
+        let words: Vec<String> = words.iter().map(|w| quote(w)).collect();
+        match words.split_first() {
+            // The flags right after the verb: what follows `--` is another program's.
+            Some((verb, rest)) => format!("kubectl {verb}{} {}", self.flags(true), rest.join(" ")),
+            None => "kubectl".to_owned(),
+        }
+    }
+
+    /// A kubectl command about something that isn't in a namespace.
+    #[must_use]
+    pub fn bare(&self, words: &[&str]) -> String {
+        let words: Vec<String> = words.iter().map(|w| quote(w)).collect();
+        format!("kubectl {}{}", words.join(" "), self.flags(false))
+    }
+
+    /// What the user typed about the cluster, and the namespace where it isn't only the context's.
+    fn flags(&self, namespace: bool) -> String {
+        let Cluster { kubeconfig, context, as_user, as_groups, as_uid, .. } = self.cluster;
+        let mut flags = String::new();
+        let mut flag = |name: &str, value: &str| flags.extend([" ", name, &quote(value)]);
+        if namespace && let Some(name) = self.kubectl.namespace() {
+            flag("-n ", name);
+        }
+        if let Some(file) = kubeconfig {
+            flag("--kubeconfig=", &file.display().to_string());
+        }
+        if let Some(name) = context {
+            flag("--context=", name);
+        }
+        if let Some(user) = as_user {
+            flag("--as=", user);
+        }
+        as_groups.iter().for_each(|group| flag("--as-group=", group));
+        if let Some(uid) = as_uid {
+            flag("--as-uid=", uid);
+        }
+        flags
     }
 }
 

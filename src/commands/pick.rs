@@ -194,7 +194,7 @@ fn choose(
         if !all.is_empty() {
             failure = failure.because(format!("pods there: {}", shorten(&all)));
         }
-        return Err(failure.hint(session.kubectl.command(&["get", "pods"])));
+        return Err(failure.hint(session.command(&["get", "pods"])));
     };
     let why = part.map_or_else(|| "the only pod there".to_owned(), |p| format!("the only match for `{p}`"));
     session.say(&format!("using pod {}, {why}", pod.name()));
@@ -210,7 +210,7 @@ fn of_owner(
 ) -> Result<(Pod, Option<String>), Failure> {
     let selector = selector(owner).ok_or_else(|| {
         Failure::input(format!("{kind} {name} selects no pods"))
-            .hint(session.kubectl.command(&["get", kind, name, "-o", "yaml"]))
+            .hint(session.command(&["get", kind, name, "-o", "yaml"]))
     })?;
     let value = session.kubectl.list_pods(Some(&selector))?.finish()?;
     let mut pods = list(value)?;
@@ -218,7 +218,7 @@ fn of_owner(
     let count = pods.len();
     let Some(pod) = pods.into_iter().next() else {
         return Err(Failure::cluster(format!("{kind} {name} has no pods"))
-            .hint(session.kubectl.command(&["describe", kind, name])));
+            .hint(session.command(&["describe", kind, name])));
     };
     let why = match count {
         1 => format!("the only pod of {kind} {name}"),
@@ -270,7 +270,7 @@ fn denied(error: Error, query: &Query) -> Failure {
 }
 
 fn no_namespace(session: &Session<'_>, words: &str) -> Failure {
-    Failure::input(words.to_owned()).hint(session.kubectl.command(&["get", "namespaces"]))
+    Failure::input(words.to_owned()).hint(session.bare(&["get", "namespaces"]))
 }
 
 fn shorten(names: &[String]) -> String {

@@ -24,7 +24,7 @@ pub fn run(args: &cli::SshConfig, session: &Session<'_>) -> Result<Done, Failure
     let target = target::choose(pod, asked).map_err(|no| explain::no_target(session, pod, &no))?;
     let Some(seat) = reuse::mine(pod, &target.name, picked.owner.as_deref()) else {
         return Err(Failure::input(format!("no seat of yours runs beside {} in pod {}", target.name, pod.name()))
-            .hint(format!("podbench attach {} -n {}", pod.name(), pod.namespace())));
+            .hint(session.verb("attach", pod.name())));
     };
     let id = pod.container(&target.name).and_then(|c| c.id());
     let question = Question {
@@ -44,7 +44,7 @@ pub fn run(args: &cli::SshConfig, session: &Session<'_>) -> Result<Done, Failure
     }
     if way.ssh.alias.is_none() {
         return Err(Failure::cluster(way.ssh.why.unwrap_or_default())
-            .hint(session.kubectl.command(&["exec", pod.name(), "-c", &seat.to_string(), "-it", "--", "sh"])));
+            .hint(session.command(&["exec", pod.name(), "-c", &seat.to_string(), "-it", "--", "sh"])));
     }
     Ok(Answer::Value(json!({
         "schema": "podbench/ssh-config/v1",

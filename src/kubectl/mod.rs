@@ -144,15 +144,6 @@ impl Kubectl {
         self.spdy.load(Ordering::Relaxed)
     }
 
-    /// A command that a person can paste, with the flags that reach this cluster.
-    #[must_use]
-    pub fn command(&self, verb: &[&str]) -> String {
-        let limits = call::Limits { total: call::DEADLINE, first_byte: None, most: 0 };
-        let call = Call::stream(self.scope(), verb, "", limits);
-        let words: Vec<String> = call.argv().iter().map(|w| transcript::quote(w)).collect();
-        format!("kubectl {}", words.join(" "))
-    }
-
     fn start(&self, call: Call) -> Result<Running<'_>, Error> {
         let terminal = call.stdin.is_none() && self.terminal.swap(false, Ordering::Relaxed);
         let spawn =
