@@ -78,8 +78,10 @@ pub struct Settings {
     pub stdout_color: bool,
     /// Colour on stderr.
     pub stderr_color: bool,
-    /// Width of the report in columns, [`WIDTH`] where there is no terminal.
+    /// Width of the report in columns, [`WIDTH`] where stdout is no terminal.
     pub width: usize,
+    /// Width of what is said on stderr, likewise.
+    pub stderr_width: usize,
 }
 
 impl Settings {
@@ -126,7 +128,8 @@ impl Settings {
             stderr_tty,
             stdout_color: color(stdout_tty),
             stderr_color: color(stderr_tty),
-            width: width(),
+            width: width(&console::Term::stdout()),
+            stderr_width: width(&console::Term::stderr()),
             home,
             cwd,
         })
@@ -152,6 +155,7 @@ impl Settings {
             stdout_color: false,
             stderr_color: false,
             width: WIDTH,
+            stderr_width: WIDTH,
         }
     }
 }
@@ -187,8 +191,8 @@ const fn decide_color(tty: bool, no_color: bool, force: bool, dumb: bool) -> boo
     !no_color && (force || (tty && !dumb))
 }
 
-fn width() -> usize {
-    let columns = console::Term::stdout().size_checked().map(|(_, columns)| usize::from(columns));
+fn width(terminal: &console::Term) -> usize {
+    let columns = terminal.size_checked().map(|(_, columns)| usize::from(columns));
     // Below 40 columns wrapped words help nobody, and above 80 a line is hard to read.
     columns.filter(|n| *n > 0).map_or(WIDTH, |n| n.clamp(40, WIDTH))
 }

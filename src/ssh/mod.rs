@@ -72,6 +72,12 @@ pub struct Installed {
     pub warnings: Vec<String>,
 }
 
+/// One word of a command that a person pastes, quoted where that is needed, for any shell.
+#[must_use]
+pub fn shell_word(raw: &str) -> String {
+    quote::shell(raw)
+}
+
 /// Refuses, before the cluster is touched, what no stanza could be written for.
 ///
 /// # Errors
