@@ -133,12 +133,16 @@ pub(crate) fn clean(raw: &str) -> String {
     escape(raw, LONGEST)
 }
 
-/// Breaks text into lines of at most `width` columns, at spaces where there are any. Line breaks of
-/// its own stay; control characters don't.
+/// Breaks text into lines of at most `width` columns, at spaces where there are any. Its own line
+/// breaks stay, and a line that fits stays as it is (a table's row); control characters don't.
 pub(crate) fn wrap(raw: &str, width: usize) -> Vec<String> {
     let width = width.max(16);
     let mut lines = Vec::new();
-    for line in escape_lines(raw, LONGEST).lines() {
+    for line in escape_lines(raw, LONGEST).replace('\t', " ").lines() {
+        if !line.trim().is_empty() && measure_text_width(line) <= width {
+            lines.push(line.trim_end().to_owned());
+            continue;
+        }
         let mut current = String::new();
         for word in line.split_whitespace() {
             for piece in pieces(word, width) {
@@ -187,6 +191,7 @@ mod tests {
         assert_eq!(wrap(&"x".repeat(40), 16), ["x".repeat(16), "x".repeat(16), "x".repeat(8)]);
         assert_eq!(wrap("a\n\nb\tc", 20), ["a", "b c"]);
         assert_eq!(wrap("", 20), [""]);
+        assert_eq!(wrap("NAME   READY\na  b   1/1", 20), ["NAME   READY", "a  b   1/1"]);
         assert_eq!(wrap("日本語日本語日本語", 16), ["日本語日本語日本", "語"]);
     }
 

@@ -31,21 +31,28 @@ impl Place<'_> {
     }
 }
 
-/// The six rows. Without a measurement nothing is known, but what is written down on this side.
+/// The six rows. `Err`: why there is no measurement; nothing is known then, but what is written down
+/// on this side.
 #[must_use]
-pub fn supports(measurement: Option<&Measurement>, ssh: &Ssh, place: &Place<'_>) -> Supports {
+pub fn supports(measured: Result<&Measurement, &str>, ssh: &Ssh, place: &Place<'_>) -> Supports {
+    let known = |judge: fn(&Measurement) -> Support| measured.map_or_else(|_| unknown(), judge);
     Supports {
-        live_attach: measurement.map_or_else(unknown, live_attach),
-        read_only: measurement.map_or_else(unknown, read_only),
-        launch: measurement.map_or_else(unknown, launch),
+        live_attach: measured.map_or_else(unmeasured, live_attach),
+        read_only: known(read_only),
+        launch: known(launch),
         iterate: row(Some(false), "a live pod can't restart its app with other code"),
-        ssh: ssh_row(measurement, ssh),
-        exec: match measurement {
+        ssh: ssh_row(measured.ok(), ssh),
+        exec: match measured {
             // The measurement itself came by exec.
-            Some(_) => row(Some(true), place.exec()),
-            None => unknown(),
+            Ok(_) => row(Some(true), place.exec()),
+            Err(_) => unknown(),
         },
     }
+}
+
+/// The reason stands once, in the first row.
+fn unmeasured(why: &str) -> Support {
+    if why.is_empty() { unknown() } else { row(None, format!("not measured: {why}")) }
 }
 
 fn row(ok: Option<bool>, why: impl Into<String>) -> Support {

@@ -7,7 +7,7 @@ const PLACE: Place<'_> = Place { context: None, namespace: "demo", pod: "api", s
 const EPERM: Attempt = Attempt::Errno(Errno::EPERM);
 
 fn rows(m: &Measurement) -> Supports {
-    supports(Some(m), &alias(None), &PLACE)
+    supports(Ok(m), &alias(None), &PLACE)
 }
 
 #[test]
@@ -49,8 +49,9 @@ fn what_nobody_tried_is_not_measured() {
         assert_eq!(support, &unknown());
     }
     assert_eq!((all.ssh.ok, all.exec.ok), (Some(true), Some(true)), "the reply itself came by exec");
-    let nothing = supports(None, &alias(None), &PLACE);
+    let nothing = supports(Err("exec failed"), &alias(None), &PLACE);
     assert_eq!((nothing.exec.ok, nothing.live_attach.ok), (None, None));
+    assert_eq!(nothing.live_attach.why, "not measured: exec failed");
     let mut m = measured();
     m.probes.reads.maps = Attempt::NotTried;
     assert_eq!(rows(&m).read_only.ok, None);
@@ -87,7 +88,7 @@ fn an_sshd_that_fails_in_the_seat_is_no_ssh() {
     assert_eq!(ssh.ok, Some(false));
     assert!(ssh.why.contains("config") && ssh.why.contains("privilege separation"), "{}", ssh.why);
     let none = Ssh { alias: None, config: None, login: None, why: Some("no login".into()) };
-    assert_eq!(supports(Some(&measured()), &none, &PLACE).ssh, row(Some(false), "no login"));
+    assert_eq!(supports(Ok(&measured()), &none, &PLACE).ssh, row(Some(false), "no login"));
 }
 
 #[test]
