@@ -43,8 +43,17 @@ pub struct Cli {
     /// Which cluster, and as whom.
     #[command(flatten)]
     pub cluster: ClusterArgs,
-    /// text for people, json for programs: one object, on failure too.
-    #[arg(short = 'o', long, value_enum, global = true, default_value_t, value_name = "FORMAT")]
+    /// text for people, json for programs: one object, on failure too
+    #[arg(
+        short = 'o',
+        long,
+        value_enum,
+        global = true,
+        default_value_t,
+        value_name = "FORMAT",
+        hide_possible_values = true,
+        help_heading = "Cluster"
+    )]
     pub output: Output,
     /// What to do.
     #[command(subcommand)]
@@ -287,8 +296,8 @@ Examples:
 #[derive(Args, Clone, Debug)]
 #[command(before_help = COMPLETION_EXAMPLES)]
 pub struct Completion {
-    /// The shell
-    #[arg(value_enum)]
+    /// bash, elvish, fish, powershell or zsh
+    #[arg(value_enum, hide_possible_values = true)]
     pub shell: clap_complete::Shell,
 }
 

@@ -13,6 +13,9 @@ use crate::error::Failure;
 /// The report's width in columns: where there is no terminal, and at most.
 pub const WIDTH: usize = 80;
 
+/// The width of what goes into a log: whoever searches it for a server's words finds them whole.
+pub const UNWRAPPED: usize = 1_000_000;
+
 /// Variables that decide how kubectl or its credential plugin reaches the cluster. A shell has
 /// them; an editor started from a desktop, and with it `ssh`, often doesn't. None is a secret:
 /// proxies are looked at before they are written anywhere (`ssh::stanza`).
@@ -78,8 +81,10 @@ pub struct Settings {
     pub stdout_color: bool,
     /// Colour on stderr.
     pub stderr_color: bool,
-    /// Width of the report in columns, [`WIDTH`] where there is no terminal.
+    /// Width of the report in columns, [`WIDTH`] where stdout is no terminal.
     pub width: usize,
+    /// Width of what is said on stderr, [`UNWRAPPED`] where it is no terminal.
+    pub stderr_width: usize,
 }
 
 impl Settings {
@@ -126,7 +131,8 @@ impl Settings {
             stderr_tty,
             stdout_color: color(stdout_tty),
             stderr_color: color(stderr_tty),
-            width: width(),
+            width: width(&console::Term::stdout(), WIDTH, WIDTH),
+            stderr_width: width(&console::Term::stderr(), 120, UNWRAPPED),
             home,
             cwd,
         })
@@ -152,6 +158,7 @@ impl Settings {
             stdout_color: false,
             stderr_color: false,
             width: WIDTH,
+            stderr_width: UNWRAPPED,
         }
     }
 }
@@ -187,10 +194,10 @@ const fn decide_color(tty: bool, no_color: bool, force: bool, dumb: bool) -> boo
     !no_color && (force || (tty && !dumb))
 }
 
-fn width() -> usize {
-    let columns = console::Term::stdout().size_checked().map(|(_, columns)| usize::from(columns));
-    // Below 40 columns wrapped words help nobody, and above 80 a line is hard to read.
-    columns.filter(|n| *n > 0).map_or(WIDTH, |n| n.clamp(40, WIDTH))
+fn width(terminal: &console::Term, most: usize, without: usize) -> usize {
+    let columns = terminal.size_checked().map(|(_, columns)| usize::from(columns));
+    // Below 40 columns wrapped words help nobody, and a very long line is hard to read.
+    columns.filter(|n| *n > 0).map_or(without, |n| n.clamp(40, most))
 }
 
 /// A path that ssh takes literally. ssh expands `${…}` in the path options of its configuration and

@@ -41,6 +41,13 @@ impl Owner {
         format!("{MARK}{}", serde_json::to_string(self).unwrap_or_default())
     }
 
+    /// What the seat is called in known_hosts. Keyed on the pod's UID, so that a pod made anew under
+    /// its old name is a new host, not one whose key changed.
+    pub(crate) fn host_key_alias(&self) -> String {
+        let number = self.seat.rsplit('-').next().unwrap_or_default();
+        format!("podbench-{}-{number}", self.pod_uid)
+    }
+
     /// Whose a stanza is; `None`: nobody's that we know.
     #[must_use]
     pub fn of(stanza: &str) -> Option<Self> {

@@ -53,6 +53,16 @@ impl Layout {
         self.root.join("cm")
     }
 
+    /// Looks whether [`Self::open`] would be let, and writes nothing.
+    pub(crate) fn check(&self, settings: &Settings) -> Result<(), Failure> {
+        not_as_somebody_else(settings, &self.root)?;
+        match std::fs::metadata(&self.root) {
+            Ok(meta) => is_ours(&self.root, &meta),
+            // It will be made.
+            Err(_) => Ok(()),
+        }
+    }
+
     /// Makes the folders, and takes the lock.
     pub(crate) fn open(&self, settings: &Settings) -> Result<Lock, Failure> {
         not_as_somebody_else(settings, &self.root)?;
@@ -87,6 +97,14 @@ fn folder(path: &Path) -> Result<(), Failure> {
         Err(e) => return Err(wrong(e)),
     }
     let meta = std::fs::metadata(path).map_err(wrong)?;
+    is_ours(path, &meta)?;
+    if meta.mode() & 0o077 != 0 {
+        std::fs::set_permissions(path, Permissions::from_mode(0o700)).map_err(wrong)?;
+    }
+    Ok(())
+}
+
+fn is_ours(path: &Path, meta: &std::fs::Metadata) -> Result<(), Failure> {
     if !meta.is_dir() {
         return Err(Failure::new(Kind::Disk, format!("{} is not a folder", shown(path))));
     }
@@ -97,9 +115,6 @@ fn folder(path: &Path) -> Result<(), Failure> {
             format!("{} belongs to uid {}, and you are uid {uid}", shown(path), meta.uid()),
         )
         .because("ssh would refuse what is in it"));
-    }
-    if meta.mode() & 0o077 != 0 {
-        std::fs::set_permissions(path, Permissions::from_mode(0o700)).map_err(wrong)?;
     }
     Ok(())
 }

@@ -22,27 +22,31 @@ pub(crate) fn missing(settings: &Settings, layout: &Layout) -> Option<String> {
     }
 }
 
-/// What the user's own configuration hands to every host of theirs, this pod included, and no
-/// stanza can take back: variables that `SendEnv` names for all hosts, a locale and a terminal aside.
-pub(crate) fn sent(settings: &Settings) -> Option<String> {
+/// What the user's own configuration gives to every host of theirs, this pod included, and no stanza
+/// can take back: variables and ports of this machine, a locale and a terminal aside.
+pub(crate) fn given_away(settings: &Settings) -> Option<String> {
     let text = read(settings);
     let mut everywhere = true;
-    let mut sent: Vec<String> = Vec::new();
+    let mut given: Vec<String> = Vec::new();
+    let harmless =
+        |name: &String| name.starts_with('-') || name.starts_with("LC_") || HARMLESS.contains(&name.as_str());
     for line in text.lines().map(str::trim) {
         let (keyword, rest) = split(line);
         match keyword.to_ascii_lowercase().as_str() {
             "host" => everywhere = words(rest).iter().any(|w| w == "*"),
             "match" => everywhere = rest.trim().eq_ignore_ascii_case("all"),
-            "sendenv" if everywhere => sent.extend(words(rest)),
+            "sendenv" if everywhere => {
+                let named = words(rest).into_iter().filter(|name| !harmless(name));
+                given.extend(named.map(|name| format!("SendEnv {name}")));
+            }
+            "remoteforward" if everywhere => given.push(format!("RemoteForward {rest}")),
             _ => {}
         }
     }
-    let harmless = |name: &str| name.starts_with('-') || name.starts_with("LC_") || HARMLESS.contains(&name);
-    sent.retain(|name| !harmless(name));
-    (!sent.is_empty()).then(|| {
+    (!given.is_empty()).then(|| {
         format!(
-            "~/.ssh/config sends these variables to every host, the pod included: {}",
-            podbench_contract::text::escape(&sent.join(" "), 100)
+            "~/.ssh/config gives these to every host, the pod included: {}",
+            podbench_contract::text::escape(&given.join(", "), 200)
         )
     })
 }

@@ -22,6 +22,11 @@ pub(crate) fn with(text: &str, name: &str, key: &PublicKey) -> String {
     lines.join("\n") + "\n"
 }
 
+/// The text without the lines of `name`.
+pub(crate) fn without(text: &str, name: &str) -> String {
+    text.lines().filter(|line| line.split(' ').next() != Some(name)).map(|line| format!("{line}\n")).collect()
+}
+
 /// The line itself. The comment of a key stays out: nothing reads it.
 pub(crate) fn line(name: &str, key: &PublicKey) -> String {
     format!("{name} {}", key.bare())
@@ -46,6 +51,13 @@ mod tests {
         assert!(lines[0].starts_with("podbench-u1-1 ") && lines[0].contains("m3p"));
         assert!(lines[1].starts_with("podbench-u1-10 ") && !again.contains("root@seat"));
         assert_eq!(with(&again, "podbench-u1-1", &key('3')), again);
+    }
+
+    #[test]
+    fn a_seat_that_is_gone_takes_its_own_line_along() {
+        let both = with(&with("# mine\n", "a", &key('1')), "ab", &key('2'));
+        assert_eq!(without(&both, "a"), with("# mine\n", "ab", &key('2')));
+        assert_eq!(without("", "a"), "");
     }
 
     #[test]

@@ -72,6 +72,12 @@ pub struct Installed {
     pub warnings: Vec<String>,
 }
 
+/// One word of a command that a person pastes, quoted where that is needed, for any shell.
+#[must_use]
+pub fn shell_word(raw: &str) -> String {
+    quote::shell(raw)
+}
+
 /// Refuses, before the cluster is touched, what no stanza could be written for.
 ///
 /// # Errors
@@ -82,7 +88,7 @@ pub fn check(settings: &Settings, cluster: &Cluster) -> Result<(), Failure> {
         freeze::one_line("--kubeconfig", file.as_os_str())?;
     }
     freeze::one_line("the path of kubectl", cluster.kubectl.as_os_str())?;
-    Ok(())
+    Layout::new(settings).check(settings)
 }
 
 /// Writes the stanza and the host's key.
@@ -121,12 +127,19 @@ pub fn install(
             ));
         }
     };
-    let name = stanza::host_key_alias(seat);
-    write_if_new(&known_hosts, &known_hosts::with(&known, &name, &seat.host_key))?;
     let config = layout.stanza(&alias);
+    let name = owner.host_key_alias();
+    let mut hosts = known_hosts::with(&known, &name, &seat.host_key);
+    if let Found::Text(old) = files::read(&config)?
+        && let Some(old) = alias::Owner::of(&old).filter(|old| old.pod_uid != owner.pod_uid)
+    {
+        // The stanza's last way to a pod that is gone.
+        hosts = known_hosts::without(&hosts, &old.host_key_alias());
+    }
+    write_if_new(&known_hosts, &hosts)?;
     write_if_new(&config, &stanza::write(&plan))?;
     drop(lock);
-    let mut warnings: Vec<String> = include::sent(settings).into_iter().collect();
+    let mut warnings: Vec<String> = include::given_away(settings).into_iter().collect();
     if stanza::control_path(&plan).is_none() {
         warnings.push(format!(
             "{} is too long for a socket: each ssh session is a kubectl exec of its own; a shorter \
@@ -164,7 +177,7 @@ pub fn render(
         sockets: &sockets,
         proxy: &proxy,
     };
-    let line = known_hosts::line(&stanza::host_key_alias(seat), &seat.host_key);
+    let line = known_hosts::line(&owner.host_key_alias(), &seat.host_key);
     Ok(format!("{}# The line for {}:\n# {line}\n", stanza::write(&plan), known_hosts.display()))
 }
 

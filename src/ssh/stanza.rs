@@ -40,12 +40,6 @@ pub(crate) struct Plan<'a> {
     pub(crate) proxy: &'a str,
 }
 
-/// What the seat is called in known_hosts. Keyed on the pod's UID, so that a pod made anew under its
-/// old name is a new host, not one whose key changed.
-pub(crate) fn host_key_alias(seat: &SshSeat) -> String {
-    format!("podbench-{}-{}", seat.pod_uid, seat.seat.number())
-}
-
 /// Refuses what the cluster or the pod can't have meant as a name: each of these becomes a word of
 /// an ssh configuration.
 ///
@@ -131,7 +125,7 @@ pub(crate) fn proxy_command(
 /// The control socket; `None` where its path would be too long for one.
 pub(crate) fn control_path(plan: &Plan<'_>) -> Option<String> {
     // Whoever shares a socket shares the connection: another login, key or kubectl is another one.
-    let parts = [plan.alias, &host_key_alias(plan.seat), &plan.seat.login, plan.proxy];
+    let parts = [plan.alias, &plan.owner.host_key_alias(), &plan.seat.login, plan.proxy];
     let name: String = alias::hex(parts.join("\0").as_bytes()).chars().take(12).collect();
     let path = plan.sockets.join(name);
     let path = path.to_str()?;
@@ -157,7 +151,8 @@ pub(crate) fn write(plan: &Plan<'_>) -> String {
     // Whichever of ProxyCommand and ProxyJump comes first wins, so a ProxyJump further down is
     // without effect, and `ProxyJump none` would add nothing.
     say("ProxyCommand", plan.proxy);
-    say("HostKeyAlias", &host_key_alias(seat));
+    say("ProxyUseFdpass", "no");
+    say("HostKeyAlias", &plan.owner.host_key_alias());
     say("UserKnownHostsFile", &quote::path(&plan.known_hosts.to_string_lossy()));
     say("GlobalKnownHostsFile", "/dev/null");
     say("StrictHostKeyChecking", "yes");

@@ -36,8 +36,12 @@ fn a_folder_that_is_a_file_or_cannot_be_made_is_the_disks_fault() {
     let temp = tempfile::tempdir().unwrap();
     std::fs::write(temp.path().join(".podbench"), "").unwrap();
     let settings = Settings::bare(temp.path());
-    let failure = Layout::new(&settings).open(&settings).unwrap_err();
-    assert_eq!(failure.kind.exit(), 1, "{failure}");
+    for failure in [
+        Layout::new(&settings).open(&settings).unwrap_err(),
+        Layout::new(&settings).check(&settings).unwrap_err(),
+    ] {
+        assert_eq!(failure.kind.exit(), 1, "{failure}");
+    }
     let settings = Settings::bare("/proc/nowhere");
     assert_eq!(Layout::new(&settings).open(&settings).unwrap_err().kind, Kind::Disk);
 }
@@ -75,4 +79,24 @@ fn a_temporary_is_no_stanza() {
     std::fs::write(path.join("x"), "").unwrap();
     assert!(replace(&path, "text").is_err());
     assert_eq!(std::fs::read_dir(temp.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn somebody_elses_folder_is_refused_before_anything_is_written() {
+    if !rustix::process::geteuid().is_root() {
+        // Only root can make a folder that is somebody else's.
+        return;
+    }
+    let temp = tempfile::tempdir().unwrap();
+    let settings = Settings::bare(temp.path());
+    let layout = Layout::new(&settings);
+    std::fs::create_dir(&layout.root).unwrap();
+    std::os::unix::fs::chown(&layout.root, Some(1234), None).unwrap();
+    let failure = layout.check(&settings).unwrap_err();
+    assert!(failure.message.contains("belongs to uid 1234"), "{failure}");
+    // As under sudo: HOME is the user's, and what root writes there stops the user's ssh.
+    std::fs::remove_dir(&layout.root).unwrap();
+    std::os::unix::fs::chown(temp.path(), Some(1234), None).unwrap();
+    let failure = layout.check(&settings).unwrap_err();
+    assert!(failure.message.contains("you are root") && !layout.root.exists(), "{failure}");
 }

@@ -63,19 +63,23 @@ fn a_folder_elsewhere_is_included_by_its_own_path() {
 }
 
 #[test]
-fn variables_that_every_host_is_sent_are_named() {
+fn what_every_host_is_given_is_named() {
     let temp = tempfile::tempdir().unwrap();
     let settings = Settings::bare(temp.path());
+    assert_eq!(given_away(&settings), None);
     std::fs::create_dir(temp.path().join(".ssh")).unwrap();
     for (text, named) in [
         ("SendEnv LANG LC_*\nHost work\n  SendEnv AWS_*\n", None),
-        ("Host work\n  User x\nHost *\n  SendEnv AWS_* LANG\n", Some("AWS_*")),
-        ("sendenv=GITHUB_TOKEN\n", Some("GITHUB_TOKEN")),
-        ("Match all\n SendEnv X\n", Some("X")),
-        ("Match host a\n SendEnv X\n", None),
+        ("Host work\n  User x\nHost *\n  SendEnv AWS_* LANG\n", Some("SendEnv AWS_*")),
+        (
+            "sendenv=GITHUB_TOKEN\nRemoteForward 9000 localhost:9000",
+            Some("SendEnv GITHUB_TOKEN, RemoteForward 9000 localhost:9000"),
+        ),
+        ("Match all\n SendEnv X\n", Some("SendEnv X")),
+        ("Match host a\n SendEnv X\n RemoteForward 1 a:1\n", None),
     ] {
         std::fs::write(temp.path().join(".ssh/config"), text).unwrap();
-        let said = sent(&settings);
-        assert_eq!(said.as_deref().and_then(|s| s.split(": ").nth(1)), named, "{text}");
+        let said = given_away(&settings);
+        assert_eq!(said.as_deref().and_then(|s| s.split_once(": ")).map(|(_, s)| s), named, "{text}");
     }
 }
