@@ -3,7 +3,6 @@
 
 use podbench_contract::rung::Rung;
 use podbench_contract::text::escape_lines;
-use serde_json::Value;
 
 use super::Session;
 use crate::cli;
@@ -14,7 +13,7 @@ use crate::ladder::{End, Trouble};
 use crate::pod::state::{NotNow, Stopped, node_trouble};
 use crate::pod::target::NoSuch;
 use crate::pod::{Pod, State};
-use crate::report::attach::{Channel, Outcome, Step};
+use crate::report::attach::{Attach, Channel, Outcome, Step};
 use crate::spec::ephemeral::Plan;
 use crate::spec::mounts::NoMount;
 
@@ -262,14 +261,14 @@ pub(super) fn step_line(step: &Step) -> String {
 }
 
 /// `--require`, where it isn't met.
-pub(super) fn required(session: &Session<'_>, rung: Rung, report: &Value, args: &cli::Attach) -> Option<Failure> {
-    let measured = report.pointer("/rung/measured").and_then(Value::as_str).and_then(|r| r.parse::<Rung>().ok());
+pub(super) fn required(session: &Session<'_>, rung: Rung, report: &Attach, args: &cli::Attach) -> Option<Failure> {
+    let measured = report.rung.measured;
     if measured.is_some_and(|m| m >= rung) {
         return None;
     }
     let got = measured.map_or_else(|| "nothing was measured".to_owned(), |m| format!("the seat measures {m}"));
     let mut failure = Failure::new(Kind::Require, format!("--require {rung}: {got}"));
-    let pod = report.pointer("/pod/name").and_then(Value::as_str).unwrap_or("POD");
+    let pod = &report.pod.name;
     if args.max_rung.is_none_or(|ceiling| ceiling < rung) {
         failure = failure.hint(session.again(&format!("{pod} --new --max-rung {rung} --require {rung}")));
     }

@@ -3,7 +3,7 @@
 //!
 //! - [`call`]: how an argv is made
 //! - [`run`]: processes
-//! - [`verbs`]: what the rest of podbench asks for
+//! - `verbs`: what the rest of podbench asks for
 //! - [`refusal`]: what a failed call means
 //! - [`transcript`]: what was asked
 
