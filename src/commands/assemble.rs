@@ -200,7 +200,12 @@ pub(super) fn dry_run(
     walked: (Vec<wire::Step>, Vec<String>),
 ) -> wire::Attach {
     let (steps, warnings) = walked;
-    let ssh = wire::Ssh { alias: None, config: None, login: None, why: Some("--dry-run: nothing was written".to_owned()) };
+    let ssh = wire::Ssh {
+        alias: None,
+        config: None,
+        login: None,
+        why: Some("--dry-run: nothing was written".to_owned()),
+    };
     let report = Report {
         picked,
         target,

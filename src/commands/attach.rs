@@ -9,10 +9,10 @@ use crate::cli::{self, ClusterArgs};
 use crate::error::{Failure, Kind};
 use crate::kubectl::Error;
 use crate::ladder::{End, Facts, Ladder};
+use crate::pod::Pod;
 use crate::pod::ids::{Ids, shares_pids_with_others};
 use crate::pod::state::{node_looks_dead, not_now};
 use crate::pod::target::{self, Choice};
-use crate::pod::Pod;
 use crate::report::attach::{Channel, Outcome, Step};
 use crate::seat::land::{Landing, Walked};
 use crate::seat::measure::{Question, Unmeasured, measure};
@@ -53,7 +53,9 @@ fn image(flag: Option<&str>, settings: &Settings) -> Result<String, Failure> {
         return Ok(image.to_owned());
     }
     match REPOSITORY {
-        Some(repository) if !repository.is_empty() => Ok(format!("{repository}:{}", env!("CARGO_PKG_VERSION"))),
+        Some(repository) if !repository.is_empty() => {
+            Ok(format!("{repository}:{}", env!("CARGO_PKG_VERSION")))
+        }
         _ => Err(Failure::input("no seat image is named")
             .because("this is a development build, which knows no released one")
             .hint("podbench attach POD --image IMAGE")
@@ -77,8 +79,10 @@ pub fn run(args: &cli::Attach, session: &Session<'_>, local: &Local) -> Result<D
     // Box 2: the pod.
     let mut picked = pick::pod(session, args.pod.pod.as_deref(), !args.pod.no_prompt)?;
     // Box 4: the target, and what the seat will see.
-    let target = target::choose(&picked.pod, args.pod.target.as_deref()).map_err(|no| explain::no_target(session, &picked.pod, &no))?;
-    let mut plan = plan(args, local, &picked, &target).map_err(|no| explain::no_mount(session, &picked.pod, &no))?;
+    let target = target::choose(&picked.pod, args.pod.target.as_deref())
+        .map_err(|no| explain::no_target(session, &picked.pod, &no))?;
+    let mut plan =
+        plan(args, local, &picked, &target).map_err(|no| explain::no_mount(session, &picked.pod, &no))?;
     // Box 5: can anything start beside it?
     startable(session, &picked.pod, &target)?;
     let mut warnings = explain::restarts(&picked.pod, &target.name);
@@ -91,6 +95,7 @@ pub fn run(args: &cli::Attach, session: &Session<'_>, local: &Local) -> Result<D
     } else {
         let (found, notes) = reuse::find(&picked.pod, &plan, ids, wanted);
         warnings.extend(notes);
+        warnings.extend(found.as_ref().and_then(|f| explain::below_ceiling(args.max_rung, f)));
         found.map(|f| reused(&mut steps, f))
     };
     if seat.is_none() {
@@ -99,11 +104,22 @@ pub fn run(args: &cli::Attach, session: &Session<'_>, local: &Local) -> Result<D
         match walk(args, session, &mut picked.pod, &mut plan, facts, &mut steps, &mut warnings)? {
             Walk::Landed(landed) => seat = Some(landed),
             Walk::WouldLand(rung, name) => {
-                return Ok(Answer::Attach(Box::new(assemble::dry_run(session, &picked, &target, &plan, ids, (name, rung), (steps, warnings)))).into());
+                return Ok(Answer::Attach(Box::new(assemble::dry_run(
+                    session,
+                    &picked,
+                    &target,
+                    &plan,
+                    ids,
+                    (name, rung),
+                    (steps, warnings),
+                )))
+                .into());
             }
         }
     }
-    let Some(mut seat) = seat else { return Err(Failure::new(Kind::Bug, "a walk ended without a seat or a reason")) };
+    let Some(mut seat) = seat else {
+        return Err(Failure::new(Kind::Bug, "a walk ended without a seat or a reason"));
+    };
     // Box 7: measure, and correct the ids once.
     session.progress("measuring the seat");
     let mut measured = ask(args, session, &picked.pod, &plan, &seat)?;
@@ -229,8 +245,9 @@ fn walk(
     warnings: &mut Vec<String>,
 ) -> Result<Walk, Failure> {
     let mut ladder = Ladder::new(facts);
-    let walked = Landing { kubectl: session.kubectl, timeout: args.timeout }.walk(pod, plan, &mut ladder);
-    let walked = walked.map_err(|e| explain::cut_off(session, pod, e))?;
+    let landing = Landing::new(session.kubectl, args.timeout);
+    let walked = landing.walk(pod, plan, &mut ladder);
+    let walked = walked.map_err(|e| explain::cut_off(session, pod, landing.written.get(), e))?;
     steps.extend(ladder.steps().iter().cloned());
     warnings.extend(ladder.warnings().iter().cloned());
     match walked {
@@ -257,7 +274,9 @@ fn ask(
         probe: !args.no_probe,
     };
     match measure(session.kubectl, question) {
-        Err(Unmeasured::Exec(Error::Interrupted)) => Err(Error::Interrupted.into()),
+        Err(Unmeasured::Exec(error)) if explain::is_unreachable(&error) => {
+            Err(explain::unreachable(session, pod, &plan.target, seat.name, error))
+        }
         other => Ok(other),
     }
 }
@@ -273,7 +292,8 @@ fn correction(
     let m = measured.as_ref().ok()?;
     let (uid, gid) = podbench_contract::oracle::target_ids(m)?;
     let (own_uid, own_gid) = (m.seat.uid()?, m.seat.gid()?);
-    let pinned = (args.target_uid.is_some() || own_uid == uid) && (args.target_gid.is_some() || own_gid == gid);
+    let pinned =
+        (args.target_uid.is_some() || own_uid == uid) && (args.target_gid.is_some() || own_gid == gid);
     let capable = m.seat.cap_eff.value().is_some_and(|c| c.has_sys_ptrace());
     let allowed = args.max_rung.is_none_or(|ceiling| ceiling >= Rung::Degraded);
     if args.no_correct_ids || pinned || capable || uid.is_root() || !allowed || m.probes.seize.is_ok() {
@@ -295,7 +315,7 @@ fn correct(
 ) -> Result<Option<Seat>, Failure> {
     // One rung and no other: the seat at hand is as good as any lower one.
     let mut ladder = Ladder::new(facts).only(Rung::Degraded);
-    let walked = Landing { kubectl: session.kubectl, timeout: args.timeout }.walk(pod, plan, &mut ladder);
+    let walked = Landing::new(session.kubectl, args.timeout).walk(pod, plan, &mut ladder);
     steps.extend(ladder.steps().iter().cloned());
     warnings.extend(ladder.warnings().iter().cloned());
     match walked {

@@ -1,6 +1,7 @@
 //! Why there is no seat: one sentence of what happened in the words of whoever said no, one of why,
 //! one command.
 
+use podbench_contract::ids::SeatName;
 use podbench_contract::rung::Rung;
 use podbench_contract::text::escape_lines;
 
@@ -14,6 +15,7 @@ use crate::pod::state::{NotNow, Stopped, node_trouble};
 use crate::pod::target::NoSuch;
 use crate::pod::{Pod, State};
 use crate::report::attach::{Attach, Channel, Outcome, Step};
+use crate::seat::reuse::Found;
 use crate::spec::ephemeral::Plan;
 use crate::spec::mounts::NoMount;
 
@@ -76,14 +78,17 @@ fn target_stopped(session: &Session<'_>, pod: &Pod, stopped: &Stopped) -> Failur
     let waits = if waits_for == container {
         format!("container {container} of pod {name} doesn't run: {reason}")
     } else {
-        format!("container {container} of pod {name} waits for the init container {waits_for}, which is {reason}")
+        format!(
+            "container {container} of pod {name} waits for the init container {waits_for}, which is {reason}"
+        )
     };
     let mut failure = Failure::cluster(waits);
     if !message.is_empty() {
         failure = failure.because(message.clone());
     }
     if *restarts > 0 || last.is_some() {
-        let exit = last.as_ref().map_or_else(String::new, |l| format!(", last exit code {} ({})", l.code, l.reason));
+        let exit =
+            last.as_ref().map_or_else(String::new, |l| format!(", last exit code {} ({})", l.code, l.reason));
         failure = failure.because(format!("restarted {restarts} times{exit}"));
     }
     if let Some(tail) = log_tail(session, name, waits_for) {
@@ -91,7 +96,11 @@ fn target_stopped(session: &Session<'_>, pod: &Pod, stopped: &Stopped) -> Failur
     }
     failure = failure.because("a seat lives and dies with its target, and its name is spent for the pod's life: nothing was written");
     let previous = last.is_some() && waits_for == container;
-    let log: &[&str] = if previous { &["logs", name, "-c", waits_for, "--previous"] } else { &["logs", name, "-c", waits_for] };
+    let log: &[&str] = if previous {
+        &["logs", name, "-c", waits_for, "--previous"]
+    } else {
+        &["logs", name, "-c", waits_for]
+    };
     failure = failure.hint(session.command(log));
     // An init container that goes on for ever can be looked at itself.
     let running = pod.container(waits_for).is_some_and(|c| c.is_running());
@@ -138,16 +147,114 @@ pub(super) fn restarts(pod: &Pod, target: &str) -> Vec<String> {
     }
 }
 
-/// A call was cut off in the middle of the walk.
-pub(super) fn cut_off(session: &Session<'_>, pod: &Pod, error: Error) -> Failure {
-    let maybe = matches!(error, Error::Interrupted | Error::Deadline { .. });
+/// A seat that is entered though more was asked for: a name is only spent when somebody says so.
+pub(super) fn below_ceiling(ceiling: Option<Rung>, found: &Found) -> Option<String> {
+    let ceiling = ceiling.filter(|c| found.rung < *c)?;
+    Some(format!(
+        "{} was running already, on the {} rung; with --new, {ceiling} is tried",
+        found.name, found.rung
+    ))
+}
+
+/// A call was cut off in the middle of the walk. `written`: a seat that may be stored.
+pub(super) fn cut_off(session: &Session<'_>, pod: &Pod, written: Option<SeatName>, error: Error) -> Failure {
     let failure = Failure::from(error);
-    if maybe {
+    match written {
         // The write may have been answered after nobody listened any more.
-        failure.because("a seat may have been stored meanwhile; the next attach enters it where it runs").hint(session.again(pod.name()))
+        Some(name) => failure
+            .because(format!("{name} may be stored; the next attach enters it where it runs"))
+            .hint(session.again(pod.name())),
+        None => failure.because("nothing was written"),
+    }
+}
+
+/// Is a seat that can't be asked like that out of reach, and not only silent?
+pub(super) const fn is_unreachable(error: &Error) -> bool {
+    match error {
+        Error::Interrupted | Error::Deadline { .. } | Error::Start { .. } => true,
+        Error::Refused(refusal) => match refusal {
+            Refusal::Rbac(_)
+            | Refusal::Forbidden(_)
+            | Refusal::Unreachable(_)
+            | Refusal::Slow(_)
+            | Refusal::Credentials(_)
+            | Refusal::Kubeconfig(_)
+            | Refusal::Node(_)
+            | Refusal::NoContainer(_)
+            | Refusal::NotFound(_)
+            | Refusal::WebhookFailed { .. }
+            | Refusal::WebhookDenied { .. }
+            | Refusal::Policy { .. }
+            | Refusal::Upgrade(_) => true,
+            // An image whose agent has no such verb, or none at all: the seat runs all the same.
+            Refusal::NoProgram(_)
+            | Refusal::Exited(_)
+            | Refusal::PodSecurity { .. }
+            | Refusal::Frozen { .. }
+            | Refusal::Quota(_)
+            | Refusal::Constraint(_)
+            | Refusal::Conflict
+            | Refusal::Invalid(_)
+            | Refusal::NoSubresource(_) => false,
+        },
+        Error::Failed { .. } | Error::TooMuch { .. } | Error::Answer { .. } => false,
+    }
+}
+
+/// The seat runs, as far as anybody knows, and can't be reached.
+pub(super) fn unreachable(
+    session: &Session<'_>,
+    pod: &Pod,
+    target: &str,
+    seat: SeatName,
+    error: Error,
+) -> Failure {
+    let interrupted = error == Error::Interrupted;
+    let gone = matches!(error, Error::Refused(Refusal::NoContainer(_) | Refusal::NotFound(_)));
+    let deadline = matches!(error, Error::Deadline { .. });
+    let failure = Failure::from(error);
+    let entered = format!("{seat} is in the pod; the next attach enters it where it runs");
+    if interrupted {
+        return failure.because(entered).hint(session.again(pod.name()));
+    }
+    if gone {
+        return match ending(session, pod, target, seat) {
+            Some(why) => failure.because(why).hint(session.again(pod.name())),
+            None => failure.because(entered).hint(session.again(pod.name())),
+        };
+    }
+    let failure = if deadline {
+        failure.because(format!("the way to node {} may be broken", pod.node())).hint(session.bare(&[
+            "get",
+            "node",
+            pod.node(),
+        ]))
     } else {
         failure
-    }
+    };
+    failure.because(entered)
+}
+
+/// Why a seat that ran is gone.
+fn ending(session: &Session<'_>, pod: &Pod, target: &str, seat: SeatName) -> Option<String> {
+    let value = session.kubectl.get_pod(pod.name()).and_then(Started::finish).ok()?;
+    let now = Pod::new(value).ok()?;
+    let name = seat.to_string();
+    let State::Terminated { reason, code, .. } = now.container(&name)?.state() else { return None };
+    let before = pod.container(target).map_or(0, |c| c.restarts());
+    let target = now.container(target)?;
+    let cause = match target.last_exit() {
+        Some(last) if target.restarts() > before => {
+            format!(
+                "; {} was restarted after exit code {} ({}), and a seat goes with its target",
+                target.name(),
+                last.code,
+                last.reason
+            )
+        }
+        _ => String::new(),
+    };
+    Some(format!("{seat} ended: exit code {code} ({reason}){cause}"))
 }
 
 /// The walk ended without a seat.
@@ -182,7 +289,10 @@ pub(super) fn ended(session: &Session<'_>, pod: &Pod, plan: &Plan, end: &End, st
             failure.hint(session.command(&["describe", "pod", name]))
         }
         // The last step's words are the message.
-        (End::WouldLand(_) | End::Offenders(..) | End::Frozen(..) | End::Refused(_) | End::Node(_), Some((last, before))) => {
+        (
+            End::WouldLand(_) | End::Offenders(..) | End::Frozen(..) | End::Refused(_) | End::Node(_),
+            Some((last, before)),
+        ) => {
             let failure = before.iter().fold(failure, |f, step| f.because(step_line(step)));
             match &last.burnt {
                 Some(burnt) => failure.because(format!("the name {burnt} is spent for the pod's life")),
@@ -196,7 +306,9 @@ pub(super) fn ended(session: &Session<'_>, pod: &Pod, plan: &Plan, end: &End, st
 fn refused(session: &Session<'_>, refusal: &Refusal) -> Failure {
     let failure = Failure::from(Error::Refused(refusal.clone()));
     match refusal {
-        Refusal::Conflict => failure.because("the pod was written by somebody else each time podbench tried").hint(session.again("POD")),
+        Refusal::Conflict => failure
+            .because("the pod was written by somebody else each time podbench tried")
+            .hint(session.again("POD")),
         Refusal::NoSubresource(_) => failure
             .because("this server has no ephemeral containers: they came with Kubernetes 1.25")
             .hint(session.bare(&["version"])),
@@ -261,12 +373,18 @@ pub(super) fn step_line(step: &Step) -> String {
 }
 
 /// `--require`, where it isn't met.
-pub(super) fn required(session: &Session<'_>, rung: Rung, report: &Attach, args: &cli::Attach) -> Option<Failure> {
+pub(super) fn required(
+    session: &Session<'_>,
+    rung: Rung,
+    report: &Attach,
+    args: &cli::Attach,
+) -> Option<Failure> {
     let measured = report.rung.measured;
     if measured.is_some_and(|m| m >= rung) {
         return None;
     }
-    let got = measured.map_or_else(|| "nothing was measured".to_owned(), |m| format!("the seat measures {m}"));
+    let got =
+        measured.map_or_else(|| "nothing was measured".to_owned(), |m| format!("the seat measures {m}"));
     let mut failure = Failure::new(Kind::Require, format!("--require {rung}: {got}"));
     let pod = &report.pod.name;
     if args.max_rung.is_none_or(|ceiling| ceiling < rung) {
