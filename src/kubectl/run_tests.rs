@@ -8,31 +8,21 @@ use crate::kubectl::call::{Limits, Scope};
 use crate::kubectl::transcript::Transcript;
 use crate::kubectl::{Error, Kubectl, Started};
 
-/// A "kubectl" that is `sh -c SCRIPT`: exec's words after `--` are its argv, and the rest is ignored.
-fn kubectl(script: &str, interrupt: Interrupt) -> (Kubectl, tempfile::TempDir) {
-    use std::os::unix::fs::PermissionsExt as _;
-    let dir = tempfile::tempdir().unwrap();
-    let program = dir.path().join("kubectl");
-    std::fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
-    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+fn kubectl(interrupt: Interrupt) -> Kubectl {
+    let program = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/src/kubectl/samples/kubectl.sh"));
     let runner = Box::new(Real { program, interrupt });
-    (Kubectl::new(Scope::default(), runner, Transcript::default(), false), dir)
+    Kubectl::new(Scope::default(), runner, Transcript::default(), false)
 }
 
-fn run(
-    script: &str,
-    total_ms: u64,
-    first_ms: Option<u64>,
-    most: usize,
-) -> (Result<Vec<u8>, Error>, Duration) {
-    let (kubectl, _dir) = kubectl(script, Interrupt::default());
+fn run(script: &str, total_ms: u64, first_ms: Option<u64>, most: usize) -> (Result<Vec<u8>, Error>, Duration) {
+    let kubectl = kubectl(Interrupt::default());
     let limits = Limits {
         total: Duration::from_millis(total_ms),
         first_byte: first_ms.map(Duration::from_millis),
         most,
     };
     let began = Instant::now();
-    let answer = kubectl.exec("pod", "c", &["x"], limits, "test").and_then(Started::finish);
+    let answer = kubectl.exec("pod", "c", &["sh", "-c", script], limits, "test").and_then(Started::finish);
     (answer, began.elapsed())
 }
 
@@ -81,7 +71,7 @@ fn silence_ends_at_the_first_byte_deadline_and_talking_does_not() {
 #[test]
 fn ctrl_c_ends_a_call_at_once() {
     let interrupt = Interrupt::default();
-    let (kubectl, _dir) = kubectl("sleep 77", interrupt.clone());
+    let kubectl = kubectl(interrupt.clone());
     let started = kubectl.get_pod("x").unwrap();
     interrupt.0.store(true, Ordering::Relaxed);
     let began = Instant::now();
@@ -91,7 +81,7 @@ fn ctrl_c_ends_a_call_at_once() {
 
 #[test]
 fn what_is_written_to_stdin_arrives_whole() {
-    let (kubectl, _dir) = kubectl("cat", Interrupt::default());
+    let kubectl = kubectl(Interrupt::default());
     let big = serde_json::json!({"a": "x".repeat(2_000_000)});
     let answer = kubectl.put_ephemeral("n", "p", &big, crate::kubectl::Mode::DryRun).unwrap().finish();
     assert_eq!(answer.unwrap(), big);
