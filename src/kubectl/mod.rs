@@ -327,6 +327,7 @@ impl From<Error> for Failure {
             Error::Deadline { call, after } => {
                 Self::new(Kind::Deadline, format!("no answer within {} s", after.as_secs()))
                     .because(format!("podbench ended `{call}`"))
+                    .hint("kubectl version")
             }
             Error::TooMuch { .. } | Error::Answer { .. } => Self::cluster(message),
             Error::Interrupted => Self::new(Kind::Interrupted, "interrupted"),
