@@ -14,7 +14,12 @@ fn kubectl(interrupt: Interrupt) -> Kubectl {
     Kubectl::new(Scope::default(), runner, Transcript::default(), false)
 }
 
-fn run(script: &str, total_ms: u64, first_ms: Option<u64>, most: usize) -> (Result<Vec<u8>, Error>, Duration) {
+fn run(
+    script: &str,
+    total_ms: u64,
+    first_ms: Option<u64>,
+    most: usize,
+) -> (Result<Vec<u8>, Error>, Duration) {
     let kubectl = kubectl(Interrupt::default());
     let limits = Limits {
         total: Duration::from_millis(total_ms),
