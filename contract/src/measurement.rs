@@ -187,7 +187,7 @@ pub struct Sshd {
 pub struct RoundTrip {
     /// The whole way.
     pub ok: bool,
-    /// The last stage that was reached: `config`, `banner`, `kex`.
+    /// The last stage that was reached: `config`, `banner`, `kex`, `auth`.
     pub stage: String,
     /// What the failing program said, one line.
     pub why: Option<String>,
@@ -282,6 +282,10 @@ pub struct Memory {
     pub limit: Reading<u64>,
     /// `pod`, or `container` where only the seat's own cgroup can be seen.
     pub scope: String,
+    /// Bytes in use by the target's container, as its own file system shows its cgroup.
+    pub target_used: Reading<u64>,
+    /// The target container's limit in bytes; `u64::MAX` is none.
+    pub target_limit: Reading<u64>,
 }
 
 impl Measurement {
