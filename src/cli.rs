@@ -1,1 +1,305 @@
-//! Being written.
+//! The command line: these types are the help. Flags are spelled as kubectl spells them; a verb or
+//! flag is listed here when it works, not before.
+//!
+//! - [`values`]: what a flag's text becomes
+//! - [`parse`]: arguments in, a [`Cli`] or something to print out
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
+use podbench_contract::ids::{Gid, Uid};
+use podbench_contract::rung::Rung;
+
+pub mod values;
+
+mod parse;
+
+pub use parse::{Stop, command, completion, parse};
+pub use values::{Mount, Pull};
+
+const EXAMPLES: &str = "\
+Examples:
+  podbench attach api                 # a seat beside the only pod whose name has \"api\" in it
+  podbench attach deploy/web -n shop  # beside a pod of that Deployment
+  ssh podbench-shop-web-7d9f-1        # what attach prints last: ssh, scp, -L, an editor
+";
+
+/// Sits you down next to a running process in any Kubernetes pod, reachable by ssh.
+#[derive(Clone, Debug, Parser)]
+#[command(
+    name = "podbench",
+    version,
+    before_help = EXAMPLES,
+    disable_help_subcommand = true,
+    subcommand_required = true,
+    arg_required_else_help = true,
+    infer_long_args = false,
+    max_term_width = 100,
+    after_help = "Exit codes: 0 done, a degraded seat included; 1 a bug or the local disk; 2 the cluster or the \
+                  input said no; 3 --require wasn't met; 124 podbench's own deadline passed; 130 interrupted."
+)]
+pub struct Cli {
+    /// Which cluster, and as whom.
+    #[command(flatten)]
+    pub cluster: ClusterArgs,
+    /// text for people, json for programs: one object, on failure too
+    #[arg(
+        short = 'o',
+        long,
+        value_enum,
+        global = true,
+        default_value_t,
+        value_name = "FORMAT",
+        hide_possible_values = true,
+        help_heading = "Cluster"
+    )]
+    pub output: Output,
+    /// What to do.
+    #[command(subcommand)]
+    pub verb: Verb,
+}
+
+/// What every verb takes about the cluster.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Cluster")]
+pub struct ClusterArgs {
+    /// The namespace, else the context's own
+    #[arg(short, long, global = true, value_name = "NAME", value_parser = values::text)]
+    pub namespace: Option<String>,
+    /// The kubeconfig context, else the current one
+    #[arg(long, global = true, value_name = "NAME", value_parser = values::text)]
+    pub context: Option<String>,
+    /// The kubeconfig, else $KUBECONFIG, else ~/.kube/config
+    #[arg(long, global = true, value_name = "FILE")]
+    pub kubeconfig: Option<PathBuf>,
+    /// Act as this user
+    #[arg(long = "as", global = true, value_name = "USER", value_parser = values::text)]
+    pub as_user: Option<String>,
+    /// Act as a member of this group (repeatable)
+    #[arg(long = "as-group", global = true, value_name = "GROUP", value_parser = values::text)]
+    pub as_groups: Vec<String>,
+    /// Act with this user UID
+    #[arg(long = "as-uid", global = true, value_name = "UID", value_parser = values::text)]
+    pub as_uid: Option<String>,
+    /// The kubectl to run, else $PODBENCH_KUBECTL, else the one on PATH
+    #[arg(long, global = true, value_name = "BIN")]
+    pub kubectl: Option<PathBuf>,
+    /// Say more on stderr: -v, -vv or -v=LEVEL; every kubectl call with its time from 1 on
+    #[arg(
+        short,
+        long = "v",
+        global = true,
+        value_name = "LEVEL",
+        action = ArgAction::Append,
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "1",
+        value_parser = clap::value_parser!(u8).range(0..=10),
+    )]
+    pub v: Vec<u8>,
+}
+
+impl ClusterArgs {
+    /// The sum of all `-v`.
+    #[must_use]
+    pub fn verbosity(&self) -> u8 {
+        self.v.iter().fold(0, |sum, level| sum.saturating_add(*level))
+    }
+}
+
+/// How the answer is written on stdout.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Output {
+    /// For people.
+    #[default]
+    Text,
+    /// For programs.
+    Json,
+}
+
+/// The verbs.
+#[derive(Clone, Debug, Subcommand)]
+pub enum Verb {
+    /// Land a seat in a live pod, measure what it can do, and make it an ssh host
+    Attach(Attach),
+    /// Write the ssh stanza of a seat that is running already; the cluster is only read
+    SshConfig(SshConfig),
+    /// Print the versions of podbench and of the kubectl that it runs
+    Version,
+    /// Print a script that completes podbench's command line in your shell
+    Completion(Completion),
+}
+
+/// The pod, and which of its containers.
+#[derive(Args, Clone, Debug)]
+pub struct PodArgs {
+    /// A pod's name or a part of it, or pod/NAME, deploy/NAME, sts/NAME, svc/NAME; asked for where it
+    /// is left out
+    #[arg(value_parser = values::text)]
+    pub pod: Option<String>,
+    /// The container to look at, else the pod's default container, else its first that isn't a mesh
+    /// sidecar
+    #[arg(short = 'c', long, visible_alias = "container", value_name = "CONTAINER", value_parser = values::text)]
+    pub target: Option<String>,
+    /// Never ask which pod: more than one match is an error
+    #[arg(long)]
+    pub no_prompt: bool,
+}
+
+/// The user's side of ssh.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "ssh")]
+pub struct SshArgs {
+    /// The key to let in, private or .pub, else the first of ~/.ssh/id_ed25519, id_ecdsa,
+    /// id_ed25519_sk, id_ecdsa_sk, id_rsa
+    #[arg(long, value_name = "KEY")]
+    pub identity: Option<PathBuf>,
+    /// The login, else the one that the seat measured
+    #[arg(long, value_name = "LOGIN", value_parser = values::login)]
+    pub ssh_user: Option<String>,
+    /// The name for `ssh NAME`, else podbench-NAMESPACE-POD-N
+    #[arg(long, value_name = "NAME", value_parser = values::alias)]
+    pub host_alias: Option<String>,
+    /// Print the ssh stanza on stdout instead of writing it
+    #[arg(long)]
+    pub print_config: bool,
+    /// Print it with sshd run directly, not through the seat's agent
+    #[arg(long, requires = "print_config")]
+    pub plain: bool,
+}
+
+const ATTACH_EXAMPLES: &str = "\
+Examples:
+  podbench attach api-7d9f                  # that pod
+  podbench attach deploy/web -c server      # a pod of a Deployment, its container `server`
+  podbench attach api --max-rung full       # ask for CAP_SYS_PTRACE first
+  podbench attach api --require degraded    # exit 3 unless the seat can read the target
+  podbench attach api --dry-run             # what would land; nothing is written
+  podbench attach api -o json | jq .rung    # for scripts
+";
+
+/// `podbench attach`.
+#[derive(Args, Clone, Debug)]
+#[command(
+    before_help = ATTACH_EXAMPLES,
+    after_help = "A seat is an ephemeral container: the pod keeps running, and keeps the container's name until the \
+                  pod is replaced."
+)]
+pub struct Attach {
+    /// The pod, and which of its containers.
+    #[command(flatten)]
+    pub pod: PodArgs,
+    /// The target's uid, where neither the pod nor its image says it, or says it wrongly
+    #[arg(long, value_name = "UID", value_parser = values::uid, help_heading = "Seat")]
+    pub target_uid: Option<Uid>,
+    /// The target's gid, likewise
+    #[arg(long, value_name = "GID", value_parser = values::gid, help_heading = "Seat")]
+    pub target_gid: Option<Gid>,
+    /// The most to ask for: full (root with CAP_SYS_PTRACE), degraded (the target's own uid and
+    /// gid), seat (no view of the target); the rungs below it are still tried
+    #[arg(long, value_name = "RUNG", value_parser = values::RungParser, help_heading = "Seat")]
+    pub max_rung: Option<Rung>,
+    /// Exit 3 unless the measured rung is at least this one
+    #[arg(long, value_name = "RUNG", value_parser = values::RungParser, help_heading = "Seat")]
+    pub require: Option<Rung>,
+    /// The seat's image, else $PODBENCH_IMAGE, else the one of this release
+    #[arg(long, value_name = "IMAGE", value_parser = values::image, help_heading = "Seat")]
+    pub image: Option<String>,
+    /// When the node pulls the image: IfNotPresent, Always or Never
+    #[arg(
+        long,
+        value_name = "POLICY",
+        value_enum,
+        ignore_case = true,
+        default_value_t,
+        hide_possible_values = true,
+        help_heading = "Seat"
+    )]
+    pub pull: Pull,
+    /// Land a new seat even where one is running; its name stays in the pod for good
+    #[arg(long, help_heading = "Seat")]
+    pub new: bool,
+    /// Mount a volume that the pod declares, by claim or volume name (repeatable)
+    #[arg(
+        long = "mount",
+        value_name = "CLAIM[:PATH]",
+        action = ArgAction::Append,
+        value_parser = values::mount,
+        help_heading = "Seat"
+    )]
+    pub mounts: Vec<Mount>,
+    /// Don't land a second seat where the first one's ids turn out not to be the target's
+    #[arg(long, help_heading = "Seat")]
+    pub no_correct_ids: bool,
+    /// Don't mount the pod's `podbench-home` volume
+    #[arg(long, help_heading = "Seat")]
+    pub no_seat_identity: bool,
+    /// Don't try ptrace on the target: the report says "not measured"
+    #[arg(long, help_heading = "Seat")]
+    pub no_probe: bool,
+    /// Rehearse every rung on the server, write nothing, and say what would land
+    #[arg(
+        long,
+        value_name = "server",
+        value_parser = ["server"],
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "server",
+        hide_possible_values = true,
+        help_heading = "Seat"
+    )]
+    pub dry_run: Option<String>,
+    /// How long the seat may take to start, in seconds or as kubectl spells it (90s, 5m)
+    #[arg(long, value_name = "SECONDS", default_value = "120", value_parser = values::seconds, help_heading = "Seat")]
+    pub timeout: Duration,
+    /// The user's side of ssh.
+    #[command(flatten)]
+    pub ssh: SshArgs,
+}
+
+impl Attach {
+    /// Was `--dry-run` given?
+    #[must_use]
+    pub const fn is_dry_run(&self) -> bool {
+        self.dry_run.is_some()
+    }
+}
+
+const SSH_CONFIG_EXAMPLES: &str = "\
+Examples:
+  podbench ssh-config api                          # rewrite the stanza of the seat in that pod
+  podbench ssh-config api --print-config           # print it instead
+  podbench ssh-config api --host-alias api         # so that `ssh api` works
+";
+
+/// `podbench ssh-config`.
+#[derive(Args, Clone, Debug)]
+#[command(before_help = SSH_CONFIG_EXAMPLES)]
+pub struct SshConfig {
+    /// The pod, and which of its containers.
+    #[command(flatten)]
+    pub pod: PodArgs,
+    /// The user's side of ssh.
+    #[command(flatten)]
+    pub ssh: SshArgs,
+}
+
+const COMPLETION_EXAMPLES: &str = "\
+Examples:
+  source <(podbench completion bash)
+  podbench completion zsh > \"${fpath[1]}/_podbench\"
+  podbench completion fish > ~/.config/fish/completions/podbench.fish
+";
+
+/// `podbench completion`.
+#[derive(Args, Clone, Debug)]
+#[command(before_help = COMPLETION_EXAMPLES)]
+pub struct Completion {
+    /// bash, elvish, fish, powershell or zsh
+    #[arg(value_enum, hide_possible_values = true)]
+    pub shell: clap_complete::Shell,
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,7 +1,53 @@
 //! The only reader of the environment, the home folder, the working directory and the terminal.
+//! Everything is read once, at the start; nobody else asks.
 
-use std::ffi::OsString;
-use std::path::PathBuf;
+use std::ffi::{OsStr, OsString};
+use std::io::IsTerminal as _;
+use std::path::{Path, PathBuf};
+
+use podbench_contract::text;
+
+use crate::cli::ClusterArgs;
+use crate::error::Failure;
+
+/// The report's width in columns: where there is no terminal, and at most.
+pub const WIDTH: usize = 80;
+
+/// The width of what goes into a log: whoever searches it for a server's words finds them whole.
+pub const UNWRAPPED: usize = 1_000_000;
+
+/// Variables that decide how kubectl or its credential plugin reaches the cluster. A shell has
+/// them; an editor started from a desktop, and with it `ssh`, often doesn't. None is a secret:
+/// proxies are looked at before they are written anywhere (`ssh::stanza`).
+const KUBECTL_ENV: [&str; 25] = [
+    "HTTPS_PROXY",
+    "https_proxy",
+    "HTTP_PROXY",
+    "http_proxy",
+    "ALL_PROXY",
+    "all_proxy",
+    "NO_PROXY",
+    "no_proxy",
+    "KUBECTL_REMOTE_COMMAND_WEBSOCKETS",
+    "KUBERC",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    // Which account a credential plugin takes: names and paths.
+    "AWS_PROFILE",
+    "AWS_REGION",
+    "AWS_DEFAULT_REGION",
+    "AWS_CONFIG_FILE",
+    "AWS_SHARED_CREDENTIALS_FILE",
+    "AZURE_CONFIG_DIR",
+    "CLOUDSDK_CONFIG",
+    "CLOUDSDK_ACTIVE_CONFIG_NAME",
+    "GOOGLE_APPLICATION_CREDENTIALS",
+    "TSH_HOME",
+    "XDG_CONFIG_HOME",
+    // What kubectl falls back to inside a pod, where there is no kubeconfig at all.
+    "KUBERNETES_SERVICE_HOST",
+    "KUBERNETES_SERVICE_PORT",
+];
 
 /// What the user's machine says, read once at the start.
 #[derive(Clone, Debug)]
@@ -14,10 +60,12 @@ pub struct Settings {
     pub path: OsString,
     /// `$KUBECONFIG`, as found.
     pub kubeconfig_env: Option<OsString>,
-    /// `$PODBENCH_CONFIG_DIR`, else `~/.podbench`.
+    /// `$PODBENCH_CONFIG_DIR`, else `~/.podbench`; absolute.
     pub config_dir: PathBuf,
     /// `$PODBENCH_IMAGE`.
     pub image: Option<String>,
+    /// `$PODBENCH_KUBECTL`.
+    pub kubectl: Option<OsString>,
     /// `$PODBENCH_TRANSCRIPT`: write every kubectl call there as JSON lines.
     pub transcript: Option<PathBuf>,
     /// Variables that kubectl honours and that a stanza has to freeze: proxies,
@@ -33,8 +81,151 @@ pub struct Settings {
     pub stdout_color: bool,
     /// Colour on stderr.
     pub stderr_color: bool,
-    /// Width of the report in columns, 80 where there is no terminal.
+    /// Width of the report in columns, [`WIDTH`] where stdout is no terminal.
     pub width: usize,
+    /// Width of what is said on stderr, [`UNWRAPPED`] where it is no terminal.
+    pub stderr_width: usize,
+}
+
+impl Settings {
+    /// Reads them.
+    ///
+    /// # Errors
+    /// When there is no home or working directory, or one of the paths can't be written into an
+    /// ssh configuration.
+    pub fn read() -> Result<Self, Failure> {
+        #[expect(clippy::disallowed_methods, reason = "the one place that reads the working directory")]
+        let cwd = std::env::current_dir()
+            .map_err(|e| Failure::input("the working directory can't be read").because(e.to_string()))?;
+        let home = var("HOME").map(PathBuf::from).filter(|h| h.is_absolute()).ok_or_else(|| {
+            Failure::input("HOME is not set to an absolute path, and podbench keeps its ssh stanzas there")
+                .hint("export HOME=$(getent passwd $(id -u) | cut -d: -f6)")
+        })?;
+        let config_dir = match var("PODBENCH_CONFIG_DIR") {
+            Some(dir) => plain(cwd.join(dir), "PODBENCH_CONFIG_DIR")?,
+            None => plain(home.join(".podbench"), "HOME")?,
+        };
+        let image = match var("PODBENCH_IMAGE").map(OsString::into_string) {
+            None => None,
+            Some(Ok(image)) => Some(image),
+            Some(Err(_)) => return Err(Failure::input("PODBENCH_IMAGE is not text")),
+        };
+        let (stdin_tty, stdout_tty, stderr_tty) = (
+            std::io::stdin().is_terminal(),
+            std::io::stdout().is_terminal(),
+            std::io::stderr().is_terminal(),
+        );
+        Ok(Self {
+            path: var("PATH").unwrap_or_default(),
+            kubeconfig_env: var("KUBECONFIG"),
+            config_dir,
+            image,
+            kubectl: var("PODBENCH_KUBECTL"),
+            transcript: var("PODBENCH_TRANSCRIPT").map(|p| cwd.join(p)),
+            kubectl_env: KUBECTL_ENV
+                .into_iter()
+                .filter_map(|name| Some((name.to_owned(), var(name)?)))
+                .collect(),
+            stdin_tty,
+            stdout_tty,
+            stderr_tty,
+            stdout_color: color(stdout_tty),
+            stderr_color: color(stderr_tty),
+            width: width(&console::Term::stdout(), WIDTH, WIDTH),
+            stderr_width: width(&console::Term::stderr(), 120, UNWRAPPED),
+            home,
+            cwd,
+        })
+    }
+
+    /// A machine with this home and nothing else: no variables, no terminal. For tests.
+    #[must_use]
+    pub fn bare(home: impl Into<PathBuf>) -> Self {
+        let home = home.into();
+        Self {
+            config_dir: home.join(".podbench"),
+            cwd: home.clone(),
+            home,
+            path: OsString::from("/usr/local/bin:/usr/bin:/bin"),
+            kubeconfig_env: None,
+            image: None,
+            kubectl: None,
+            transcript: None,
+            kubectl_env: Vec::new(),
+            stdin_tty: false,
+            stdout_tty: false,
+            stderr_tty: false,
+            stdout_color: false,
+            stderr_color: false,
+            width: WIDTH,
+            stderr_width: UNWRAPPED,
+        }
+    }
+}
+
+/// Colour on stderr, for what is said before the settings can be read (help, a wrong flag).
+#[must_use]
+pub fn stderr_color() -> bool {
+    color(std::io::stderr().is_terminal())
+}
+
+/// Colour on stdout, likewise.
+#[must_use]
+pub fn stdout_color() -> bool {
+    color(std::io::stdout().is_terminal())
+}
+
+/// A variable that is set and not empty: an empty one means unset to kubectl, git and us.
+fn var(name: &str) -> Option<OsString> {
+    #[expect(clippy::disallowed_methods, reason = "the one place that reads the environment")]
+    std::env::var_os(name).filter(|v| !v.is_empty())
+}
+
+fn color(tty: bool) -> bool {
+    decide_color(
+        tty,
+        var("NO_COLOR").is_some(),
+        var("CLICOLOR_FORCE").is_some_and(|v| v != "0"),
+        var("TERM").is_some_and(|t| t == "dumb"),
+    )
+}
+
+const fn decide_color(tty: bool, no_color: bool, force: bool, dumb: bool) -> bool {
+    !no_color && (force || (tty && !dumb))
+}
+
+fn width(terminal: &console::Term, most: usize, without: usize) -> usize {
+    let columns = terminal.size_checked().map(|(_, columns)| usize::from(columns));
+    // Below 40 columns wrapped words help nobody, and a very long line is hard to read.
+    columns.filter(|n| *n > 0).map_or(without, |n| n.clamp(40, most))
+}
+
+/// A path that ssh takes literally. ssh expands `${…}` in the path options of its configuration and
+/// knows no way to write it otherwise; a control character would end the line.
+///
+/// # Errors
+/// Names `what` the path came from.
+pub(crate) fn plain(path: PathBuf, what: &str) -> Result<PathBuf, Failure> {
+    let Some(raw) = path.to_str() else {
+        return Err(unusable(&path, what, "it is not UTF-8"));
+    };
+    if raw.contains("${") {
+        return Err(unusable(&path, what, "ssh would expand the `${` in it, and knows no way to escape it"));
+    }
+    if raw.chars().any(char::is_control) {
+        return Err(unusable(
+            &path,
+            what,
+            "it holds a control character, and a line of ssh's configuration can't",
+        ));
+    }
+    Ok(path)
+}
+
+fn unusable(path: &Path, what: &str, why: &str) -> Failure {
+    let shown = text::escape(&path.to_string_lossy(), 200);
+    Failure::input(format!("{what} leads to `{shown}`, which can't stand in an ssh configuration"))
+        .because(why)
 }
 
 /// What the command line says about the cluster; the same for every verb.
@@ -57,3 +248,45 @@ pub struct Cluster {
     /// `-v`: how much is said on stderr.
     pub verbosity: u8,
 }
+
+impl Cluster {
+    /// Puts the command line and the machine together. No process is started.
+    ///
+    /// # Errors
+    /// When there is no kubectl to run.
+    pub fn resolve(args: &ClusterArgs, settings: &Settings) -> Result<Self, Failure> {
+        Ok(Self {
+            kubectl: kubectl(args.kubectl.as_deref(), settings)?,
+            kubeconfig: args.kubeconfig.as_ref().map(|p| settings.cwd.join(p)),
+            context: args.context.clone(),
+            namespace: args.namespace.clone(),
+            as_user: args.as_user.clone(),
+            as_groups: args.as_groups.clone(),
+            as_uid: args.as_uid.clone(),
+            verbosity: args.verbosity(),
+        })
+    }
+}
+
+fn kubectl(flag: Option<&Path>, settings: &Settings) -> Result<PathBuf, Failure> {
+    let (wanted, whence) = match (flag, &settings.kubectl) {
+        (Some(flag), _) => (flag.as_os_str(), Some("--kubectl")),
+        (None, Some(var)) => (var.as_os_str(), Some("PODBENCH_KUBECTL")),
+        (None, None) => (OsStr::new("kubectl"), None),
+    };
+    // Absolute, because ssh runs it later from wherever it is; a `kubectl` of a relative PATH entry
+    // would be another one there.
+    let found = which::which_in(wanted, Some(&settings.path), &settings.cwd).ok().filter(|p| p.is_absolute());
+    found.ok_or_else(|| match whence {
+        Some(whence) => Failure::input(format!(
+            "{whence} names `{}`, and there is no such program",
+            text::escape(&wanted.to_string_lossy(), 200)
+        )),
+        None => Failure::input("kubectl is not on PATH, and podbench reaches the cluster through it")
+            .because("name another with --kubectl BIN or PODBENCH_KUBECTL")
+            .hint("podbench attach --kubectl /path/to/kubectl"),
+    })
+}
+
+#[cfg(test)]
+mod tests;

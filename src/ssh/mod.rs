@@ -1,11 +1,30 @@
 //! The user's ssh: which key, the stanza of one seat, its line in known_hosts.
+//!
+//! - [`keys`]: the key that a seat lets in
+//! - [`alias`]: what a seat is called here, and whose a stanza is
+//! - `freeze`: what a stanza keeps of the shell it was made in
+//! - `quote`: one text for ssh's own readers and any shell
+//! - `stanza`: the author of the configuration
+//! - `known_hosts`, `files`, `include`: what is on the disk
+
+pub mod alias;
+pub mod keys;
+
+mod files;
+mod freeze;
+mod include;
+mod known_hosts;
+mod quote;
+mod stanza;
 
 use std::path::PathBuf;
 
 use podbench_contract::ids::SeatName;
 use podbench_contract::keys::PublicKey;
 
-use crate::error::Failure;
+use self::files::{Found, Layout};
+use self::stanza::{Plan, Via};
+use crate::error::{Failure, Kind};
 use crate::settings::{Cluster, Settings};
 
 /// The key that a seat will let in.
@@ -49,4 +68,139 @@ pub struct Installed {
     pub config: PathBuf,
     /// The user's `~/.ssh/config` doesn't include it yet: what to do, one line.
     pub include_missing: Option<String>,
+    /// What works less well than it could, one line each.
+    pub warnings: Vec<String>,
 }
+
+/// One word of a command that a person pastes, quoted where that is needed, for any shell.
+#[must_use]
+pub fn shell_word(raw: &str) -> String {
+    quote::shell(raw)
+}
+
+/// Refuses, before the cluster is touched, what no stanza could be written for.
+///
+/// # Errors
+/// When the environment holds a secret or something that can't stand in an ssh configuration.
+pub fn check(settings: &Settings, cluster: &Cluster) -> Result<(), Failure> {
+    freeze::environment(settings, cluster, true)?;
+    if let Some(file) = &cluster.kubeconfig {
+        freeze::one_line("--kubeconfig", file.as_os_str())?;
+    }
+    freeze::one_line("the path of kubectl", cluster.kubectl.as_os_str())?;
+    Layout::new(settings).check(settings)
+}
+
+/// Writes the stanza and the host's key.
+///
+/// # Errors
+/// When something can't stand in a stanza, or the disk says no.
+pub fn install(
+    settings: &Settings,
+    cluster: &Cluster,
+    identity: &Identity,
+    seat: &SshSeat,
+) -> Result<Installed, Failure> {
+    let layout = Layout::new(settings);
+    let owner = prepare(settings, cluster, seat)?;
+    let proxy = stanza::proxy_command(settings, cluster, seat, Via::Agent)?;
+    let lock = layout.open(settings)?;
+    let alias = alias::choose(&layout, &owner, seat.alias.as_deref())?;
+    let (known_hosts, sockets) = (layout.known_hosts(), layout.sockets());
+    let plan = Plan {
+        alias: &alias,
+        owner: &owner,
+        seat,
+        identity,
+        known_hosts: &known_hosts,
+        sockets: &sockets,
+        proxy: &proxy,
+    };
+    // The key first: a stanza without its key is a host that can't be reached.
+    let known = match files::read(&known_hosts)? {
+        Found::Nothing => String::new(),
+        Found::Text(text) => text,
+        Found::Foreign => {
+            return Err(Failure::new(
+                Kind::Disk,
+                format!("{} is not a file that podbench wrote", known_hosts.display()),
+            ));
+        }
+    };
+    let config = layout.stanza(&alias);
+    let name = owner.host_key_alias();
+    let mut hosts = known_hosts::with(&known, &name, &seat.host_key);
+    if let Found::Text(old) = files::read(&config)?
+        && let Some(old) = alias::Owner::of(&old).filter(|old| old.pod_uid != owner.pod_uid)
+    {
+        // The stanza's last way to a pod that is gone.
+        hosts = known_hosts::without(&hosts, &old.host_key_alias());
+    }
+    write_if_new(&known_hosts, &hosts)?;
+    write_if_new(&config, &stanza::write(&plan))?;
+    drop(lock);
+    let mut warnings: Vec<String> = include::given_away(settings).into_iter().collect();
+    if stanza::control_path(&plan).is_none() {
+        warnings.push(format!(
+            "{} is too long for a socket: each ssh session is a kubectl exec of its own; a shorter \
+             PODBENCH_CONFIG_DIR lets them share one",
+            sockets.display()
+        ));
+    }
+    Ok(Installed { alias, config, include_missing: include::missing(settings, &layout), warnings })
+}
+
+/// The stanza as [`install`] would write it, or with sshd run directly (`plain`); nothing is
+/// written. The line that known_hosts needs stands in a comment.
+///
+/// # Errors
+/// As [`install`].
+pub fn render(
+    settings: &Settings,
+    cluster: &Cluster,
+    identity: &Identity,
+    seat: &SshSeat,
+    plain: bool,
+) -> Result<String, Failure> {
+    let layout = Layout::new(settings);
+    let owner = prepare(settings, cluster, seat)?;
+    let via = if plain { Via::Sshd } else { Via::Agent };
+    let proxy = stanza::proxy_command(settings, cluster, seat, via)?;
+    let alias = alias::choose(&layout, &owner, seat.alias.as_deref())?;
+    let (known_hosts, sockets) = (layout.known_hosts(), layout.sockets());
+    let plan = Plan {
+        alias: &alias,
+        owner: &owner,
+        seat,
+        identity,
+        known_hosts: &known_hosts,
+        sockets: &sockets,
+        proxy: &proxy,
+    };
+    let line = known_hosts::line(&owner.host_key_alias(), &seat.host_key);
+    Ok(format!("{}# The line for {}:\n# {line}\n", stanza::write(&plan), known_hosts.display()))
+}
+
+fn prepare(settings: &Settings, cluster: &Cluster, seat: &SshSeat) -> Result<alias::Owner, Failure> {
+    stanza::check(seat)?;
+    let kubeconfig = match &cluster.kubeconfig {
+        Some(file) => freeze::one_line("--kubeconfig", file.as_os_str())?,
+        None => freeze::kubeconfig(settings)?,
+    };
+    Ok(alias::Owner {
+        context: seat.context.clone(),
+        kubeconfig,
+        namespace: seat.namespace.clone(),
+        pod: seat.pod.clone(),
+        pod_uid: seat.pod_uid.clone(),
+        seat: seat.seat.to_string(),
+    })
+}
+
+/// A reconnect mostly finds everything as it should be, and then writes nothing.
+fn write_if_new(path: &std::path::Path, text: &str) -> Result<(), Failure> {
+    if files::read(path)? == Found::Text(text.to_owned()) { Ok(()) } else { files::replace(path, text) }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,78 @@
+//! One text, three readers: the tokenizer of ssh's configuration, ssh's `%` expansion, and the
+//! user's own shell, which may be bash, dash, ksh, zsh, fish or tcsh and isn't known when a stanza
+//! is written.
+
+/// One word of a `ProxyCommand`.
+///
+/// What all those shells read alike: a text in single quotes without `'`, `\` and `!` in it, and those
+/// three behind a backslash outside of quotes (inside single quotes fish takes `\` for an escape, and
+/// tcsh looks `!` up in its history). It never writes `''` inside a word, which zsh may be told to read as a quote. ssh's tokenizer sees
+/// balanced quotes in it, and its own expansion turns `%%` into `%`.
+pub(crate) fn word(raw: &str) -> String {
+    shell(raw).replace('%', "%%")
+}
+
+/// The same without ssh in between: a word of a command that a person pastes.
+pub(crate) fn shell(raw: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_./:@,+-=%".contains(c);
+    if !raw.is_empty() && raw.chars().all(plain) {
+        return raw.to_owned();
+    }
+    let mut out = String::new();
+    let mut open = false;
+    for c in raw.chars() {
+        let special = matches!(c, '\'' | '\\' | '!');
+        if special == open {
+            out.push('\'');
+            open = !open;
+        }
+        if special {
+            out.push('\\');
+        }
+        out.push(c);
+    }
+    if open {
+        out.push('\'');
+    }
+    if raw.is_empty() { "''".to_owned() } else { out }
+}
+
+/// A path as the value of an ssh option that expands `%`: `IdentityFile`, `ControlPath`,
+/// `UserKnownHostsFile`.
+pub(crate) fn path(raw: &str) -> String {
+    let raw = raw.replace('%', "%%");
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_./@,+-%".contains(c);
+    if raw.chars().all(plain) {
+        return raw;
+    }
+    format!("\"{}\"", raw.replace('\\', "\\\\").replace('"', "\\\""))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plain_word_stays_as_it_is_and_an_empty_one_is_still_a_word() {
+        assert_eq!(word("/usr/bin/kubectl"), "/usr/bin/kubectl");
+        assert_eq!(word("--context=kind-a@b"), "--context=kind-a@b");
+        assert_eq!(word(""), "''");
+        assert_eq!(word("100%"), "100%%");
+    }
+
+    #[test]
+    fn a_quote_or_backslash_is_never_inside_quotes() {
+        assert_eq!(word("it's"), r"'it'\''s'");
+        assert_eq!(word("''"), r"\'\'");
+        assert_eq!(word(r"a\"), r"'a'\\");
+        assert_eq!(word("a b"), "'a b'");
+        assert_eq!(word("$x`y`!z"), r"'$x`y`'\!'z'");
+    }
+
+    #[test]
+    fn a_path_option_is_quoted_as_the_config_reader_reads_it() {
+        assert_eq!(path("/home/me/.ssh/id"), "/home/me/.ssh/id");
+        assert_eq!(path("/a b%c"), "\"/a b%%c\"");
+        assert_eq!(path(r#"/a"b\c"#), r#""/a\"b\\c""#);
+    }
+}
