@@ -1,1 +1,401 @@
-//! Being written.
+//! The cluster, through kubectl and nothing else: the user's contexts, credential plugins and
+//! proxies just work.
+//!
+//! - [`call`]: how an argv is made
+//! - [`run`]: processes
+//! - [`verbs`]: what the rest of podbench asks for
+//! - [`refusal`]: what a failed call means
+//! - [`transcript`]: what was asked
+
+pub mod call;
+pub mod refusal;
+pub mod run;
+pub mod transcript;
+mod verbs;
+
+use std::io::Write as _;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use podbench_contract::text::escape_lines;
+use serde_json::Value;
+
+use crate::error::{Failure, Kind};
+use call::{Call, SIGN_IN, Scope};
+use refusal::{Refusal, refusal, words};
+use run::{Process, Runner, Said, Spawn};
+use transcript::{Entry, Transcript};
+
+pub use verbs::{Context, Mode, Watch, Watched};
+
+/// Why a call gave no answer.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// There is no such program, or it can't be started.
+    #[error("{program} can't be started: {why}")]
+    Start {
+        /// What was to be run.
+        program: String,
+        /// The system's words.
+        why: String,
+    },
+    /// Somebody said no.
+    #[error("{}", .0.words())]
+    Refused(Refusal),
+    /// It failed in words nobody knows.
+    #[error("{}", if words.is_empty() { "kubectl failed without a word" } else { words })]
+    Failed {
+        /// kubectl's words.
+        words: String,
+        /// Its exit code.
+        status: Option<i32>,
+    },
+    /// Our deadline passed.
+    #[error("no answer within {} s: {call}", after.as_secs())]
+    Deadline {
+        /// What was asked.
+        call: String,
+        /// How long it had.
+        after: Duration,
+    },
+    /// It says more than anybody asked for.
+    #[error("the answer is larger than {most} bytes")]
+    TooMuch {
+        /// How much is taken.
+        most: usize,
+    },
+    /// ctrl-C.
+    #[error("interrupted")]
+    Interrupted,
+    /// The answer isn't what was asked for.
+    #[error("kubectl's answer isn't {what}: {why}")]
+    Answer {
+        /// What was expected.
+        what: &'static str,
+        /// Why it isn't.
+        why: String,
+    },
+}
+
+/// Who is asked, and everything that was asked.
+pub struct Kubectl {
+    scope: Scope,
+    pinned: OnceLock<Scope>,
+    runner: Box<dyn Runner>,
+    transcript: Transcript,
+    began: Instant,
+    terminal: AtomicBool,
+    spdy: AtomicBool,
+}
+
+impl Kubectl {
+    /// `terminal`: stdin is one, so that the first call may keep it for a credential plugin's prompt.
+    #[must_use]
+    pub fn new(scope: Scope, runner: Box<dyn Runner>, transcript: Transcript, terminal: bool) -> Self {
+        Self {
+            scope,
+            pinned: OnceLock::new(),
+            runner,
+            transcript,
+            began: Instant::now(),
+            terminal: AtomicBool::new(terminal),
+            spdy: AtomicBool::new(false),
+        }
+    }
+
+    /// From now on every call names this context and namespace: the user may switch contexts in
+    /// another terminal while this run goes on. Once; a second pin changes nothing.
+    pub fn pin(&self, context: &Context) {
+        let namespace = self.scope.cluster.namespace.as_ref().unwrap_or(&context.namespace);
+        let pinned = Scope {
+            cluster: self.scope.cluster.clone(),
+            context: (!context.name.is_empty()).then(|| context.name.clone()),
+            namespace: (!namespace.is_empty()).then(|| namespace.clone()),
+        };
+        let _ = self.pinned.set(pinned);
+    }
+
+    fn scope(&self) -> &Scope {
+        self.pinned.get().unwrap_or(&self.scope)
+    }
+
+    /// The namespace that calls name; `None`: kubectl decides.
+    #[must_use]
+    pub fn namespace(&self) -> Option<&str> {
+        self.scope().namespace.as_deref().or(self.scope.cluster.namespace.as_deref())
+    }
+
+    /// How many processes were started.
+    #[must_use]
+    pub fn calls(&self) -> usize {
+        self.transcript.count()
+    }
+
+    /// Wall time since the start, in milliseconds.
+    #[must_use]
+    pub fn elapsed_ms(&self) -> u64 {
+        u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+
+    /// Did exec only work over SPDY?
+    #[must_use]
+    pub fn needs_spdy(&self) -> bool {
+        self.spdy.load(Ordering::Relaxed)
+    }
+
+    /// A command that a person can paste, with the flags that reach this cluster.
+    #[must_use]
+    pub fn command(&self, verb: &[&str]) -> String {
+        let limits = call::Limits { total: call::DEADLINE, first_byte: None, most: 0 };
+        let call = Call::stream(self.scope(), verb, "", limits);
+        let words: Vec<String> = call.argv().iter().map(|w| transcript::quote(w)).collect();
+        format!("kubectl {}", words.join(" "))
+    }
+
+    fn start(&self, call: Call) -> Result<Running<'_>, Error> {
+        let terminal = call.stdin.is_none() && self.terminal.swap(false, Ordering::Relaxed);
+        let spawn =
+            Spawn { args: call.args.clone(), env: call.env.clone(), stdin: call.stdin.clone(), terminal };
+        self.transcript.started();
+        let started = Instant::now();
+        let process = self.runner.start(&spawn).map_err(|e| Error::Start {
+            program: self.scope.cluster.kubectl.display().to_string(),
+            why: e.to_string(),
+        })?;
+        Ok(Running {
+            kubectl: self,
+            call,
+            process,
+            terminal,
+            started,
+            out: Vec::new(),
+            err: Vec::new(),
+            status: None,
+            ended: false,
+        })
+    }
+}
+
+/// A call that goes on. Dropping it ends it and writes it down.
+struct Running<'k> {
+    kubectl: &'k Kubectl,
+    call: Call,
+    process: Box<dyn Process>,
+    terminal: bool,
+    started: Instant,
+    out: Vec<u8>,
+    err: Vec<u8>,
+    status: Option<i32>,
+    ended: bool,
+}
+
+/// What of stderr is kept; the rest is read and dropped.
+const MOST_STDERR: usize = 64 << 10;
+/// A plugin that still talks after this long is waiting for a person.
+const TALKS_AFTER: Duration = Duration::from_secs(1);
+
+impl Running<'_> {
+    /// Waits for the end.
+    fn finish(mut self) -> Result<Vec<u8>, Error> {
+        let mut shown = 0;
+        let mut total = self.call.limits.total;
+        loop {
+            if self.terminal && self.started.elapsed() > TALKS_AFTER {
+                shown = self.show(shown);
+                if shown > 0 {
+                    total = total.max(SIGN_IN);
+                }
+            }
+            let until = match self.call.limits.first_byte {
+                Some(first) if self.out.is_empty() => first.min(total),
+                _ => total,
+            };
+            let left = until.saturating_sub(self.started.elapsed());
+            if left.is_zero() {
+                return Err(self.deadline(until));
+            }
+            if self.step(left.min(TALKS_AFTER))? {
+                break;
+            }
+        }
+        if self.status == Some(0) {
+            return Ok(std::mem::take(&mut self.out));
+        }
+        Err(self.failure())
+    }
+
+    /// Takes in the next thing it says; true at its end.
+    fn step(&mut self, wait: Duration) -> Result<bool, Error> {
+        match self.process.next(wait) {
+            Said::Out(bytes) => {
+                self.out.extend_from_slice(&bytes);
+                let most = self.call.limits.most;
+                if self.out.len() > most {
+                    self.process.kill();
+                    return Err(Error::TooMuch { most });
+                }
+                Ok(false)
+            }
+            Said::Err(bytes) => {
+                let room = MOST_STDERR.saturating_sub(self.err.len());
+                self.err.extend_from_slice(bytes.get(..room.min(bytes.len())).unwrap_or_default());
+                Ok(false)
+            }
+            Said::End(status) => {
+                self.ended = true;
+                self.status = status;
+                Ok(true)
+            }
+            Said::Nothing => Ok(false),
+            Said::Interrupted => {
+                self.process.kill();
+                Err(Error::Interrupted)
+            }
+        }
+    }
+
+    fn deadline(&mut self, after: Duration) -> Error {
+        self.process.kill();
+        let call: Vec<String> = self.call.argv().iter().map(|w| transcript::quote(w)).collect();
+        Error::Deadline { call: format!("kubectl {}", call.join(" ")), after }
+    }
+
+    fn failure(&self) -> Error {
+        let stderr = String::from_utf8_lossy(&self.err);
+        refusal(&stderr)
+            .map_or_else(|| Error::Failed { words: words(&stderr), status: self.status }, Error::Refused)
+    }
+
+    /// Lets a person read what a credential plugin asks for; returns how much was shown.
+    fn show(&self, shown: usize) -> usize {
+        let all = String::from_utf8_lossy(&self.err);
+        if all.lines().all(refusal::is_log) {
+            return shown;
+        }
+        let new = String::from_utf8_lossy(self.err.get(shown..).unwrap_or_default());
+        let _ = std::io::stderr().write_all(escape_lines(&new, MOST_STDERR).as_bytes());
+        self.err.len()
+    }
+}
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        if !self.ended {
+            self.process.kill();
+        }
+        let ms = |at: Instant| u64::try_from((at - self.kubectl.began).as_millis()).unwrap_or(u64::MAX);
+        self.kubectl.transcript.ended(&Entry {
+            argv: self.call.argv(),
+            stdin: self.call.stdin.clone(),
+            stdout: String::from_utf8_lossy(&self.out).into_owned(),
+            stderr: String::from_utf8_lossy(&self.err).into_owned(),
+            status: self.status,
+            started_ms: ms(self.started),
+            ended_ms: ms(Instant::now()),
+            why: self.call.why,
+        });
+    }
+}
+
+/// A call that was started and whose answer is a `T`. Several may go on side by side.
+pub struct Started<'k, T> {
+    running: Running<'k>,
+    read: fn(&[u8]) -> Result<T, Error>,
+}
+
+impl<T> Started<'_, T> {
+    /// Waits for the answer.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn finish(self) -> Result<T, Error> {
+        let read = self.read;
+        read(&self.running.finish()?)
+    }
+}
+
+fn json(bytes: &[u8]) -> Result<Value, Error> {
+    serde_json::from_slice(bytes).map_err(|e| Error::Answer { what: "JSON", why: e.to_string() })
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        let message = error.to_string();
+        match error {
+            Error::Start { .. } => Self::input(message).because("podbench reaches the cluster through kubectl and nothing else").hint("podbench attach POD --kubectl /path/to/kubectl"),
+            Error::Refused(refusal) => refused(&refusal),
+            Error::Failed { status, .. } => Self::cluster(message).because(match status {
+                Some(code) => format!("kubectl ended with exit code {code}"),
+                None => "kubectl was ended by a signal".to_owned(),
+            }),
+            Error::Deadline { call, after } => {
+                Self::new(Kind::Deadline, format!("no answer within {} s", after.as_secs())).because(format!("podbench ended `{call}`"))
+            }
+            Error::TooMuch { .. } | Error::Answer { .. } => Self::cluster(message),
+            Error::Interrupted => Self::new(Kind::Interrupted, "interrupted"),
+        }
+    }
+}
+
+/// A refusal as a person is told it, where nobody knows more about what was tried.
+fn refused(refusal: &Refusal) -> Failure {
+    let failure = Failure::cluster(refusal.words());
+    match refusal {
+        Refusal::Rbac(right) => rbac_hints(failure.because("RBAC: a role that grants it is missing"), right),
+        Refusal::Unreachable(_) => failure.because("the API server can't be reached").hint("kubectl version"),
+        Refusal::Slow(_) => failure.because("the API server answers too slowly").hint("kubectl version"),
+        Refusal::Credentials(_) => {
+            failure.because("the cluster doesn't know who is asking").hint("kubectl auth whoami")
+        }
+        Refusal::Kubeconfig(_) => {
+            failure.because("kubectl finds no cluster to talk to").hint("kubectl config get-contexts")
+        }
+        Refusal::Node(_) => failure.because("the API server can't reach the pod's node").hint("kubectl get nodes"),
+        Refusal::WebhookFailed { webhook, .. } => failure
+            .because(format!("the webhook {webhook} didn't answer, so nobody has said yes or no"))
+            .hint("kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations"),
+        Refusal::PodSecurity { .. }
+        | Refusal::Frozen { .. }
+        | Refusal::Policy { .. }
+        | Refusal::WebhookDenied { .. }
+        | Refusal::Quota(_)
+        | Refusal::Constraint(_)
+        | Refusal::Conflict
+        | Refusal::Invalid(_)
+        | Refusal::NotFound(_)
+        | Refusal::NoSubresource(_)
+        | Refusal::NoProgram(_)
+        | Refusal::NoContainer(_)
+        | Refusal::Upgrade(_)
+        | Refusal::Exited(_)
+        | Refusal::Forbidden(_) => failure,
+    }
+}
+
+/// The role that would help, as commands that an admin can paste.
+fn rbac_hints(failure: Failure, right: &refusal::Right) -> Failure {
+    let resource = if right.group.is_empty() {
+        right.resource.clone()
+    } else {
+        // kubectl spells `resource.group/subresource`.
+        match right.resource.split_once('/') {
+            Some((name, sub)) => format!("{name}.{}/{sub}", right.group),
+            None => format!("{}.{}", right.resource, right.group),
+        }
+    };
+    let Some(namespace) = &right.namespace else { return failure };
+    let user = match right.user.strip_prefix("system:serviceaccount:") {
+        Some(account) => format!("--serviceaccount={account}"),
+        None => format!("--user={}", right.user),
+    };
+    let quote = transcript::quote;
+    let name = format!("podbench-{}-{}", right.verb, right.resource.replace('/', "-"));
+    failure
+        .hint(format!(
+            "kubectl create role {name} -n {} --verb={} --resource={}",
+            quote(namespace), quote(&right.verb), quote(&resource),
+        ))
+        .hint(format!("kubectl create rolebinding {name} -n {} --role={name} {}", quote(namespace), quote(&user)))
+}
+

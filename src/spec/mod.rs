@@ -1,1 +1,11 @@
-//! Being written.
+//! Authors of JSON, and readers of what the server made of it. Pure.
+//!
+//! - [`ephemeral`]: the seat's container
+//! - [`security`]: its security context, one per rung
+//! - [`mounts`]: which of the pod's volumes it sees
+//! - [`rewrite`]: requested against stored
+
+pub mod ephemeral;
+pub mod mounts;
+pub mod rewrite;
+pub mod security;

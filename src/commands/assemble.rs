@@ -1,0 +1,210 @@
+//! The report's value, from what was picked, landed and measured.
+
+use podbench_contract::ids::SeatName;
+use podbench_contract::keys::PublicKey;
+use podbench_contract::measurement::Measurement;
+use podbench_contract::oracle;
+use podbench_contract::rung::Rung;
+use serde_json::Value;
+
+use super::{Session, pick};
+use crate::cli::SshArgs;
+use crate::error::Failure;
+use crate::pod::ids::Ids;
+use crate::pod::target::Choice;
+use crate::report::attach as wire;
+use crate::spec::ephemeral::Plan;
+use crate::ssh::{self, Identity, SshSeat};
+
+/// Everything that a report says.
+pub(super) struct Report<'a> {
+    /// The pod, its context, and who asked.
+    pub(super) picked: &'a pick::Picked,
+    /// The target.
+    pub(super) target: &'a Choice,
+    /// What the seat was authored from.
+    pub(super) plan: &'a Plan,
+    /// The target's ids as the pod says.
+    pub(super) ids: Ids,
+    /// The seat.
+    pub(super) seat: SeatName,
+    /// It was running already.
+    pub(super) reused: bool,
+    /// The rung it was authored for.
+    pub(super) rung: Rung,
+    /// What it measured, or why it didn't.
+    pub(super) measured: Result<&'a Measurement, String>,
+    /// The ladder.
+    pub(super) steps: Vec<wire::Step>,
+    /// The way in.
+    pub(super) ssh: wire::Ssh,
+    /// One line each.
+    pub(super) warnings: Vec<String>,
+}
+
+impl Report<'_> {
+    /// The value that is printed, as JSON or as text.
+    pub(super) fn value(self, session: &Session<'_>) -> Value {
+        let m = self.measured.as_ref().ok().copied();
+        let mut warnings = self.warnings;
+        if let Err(why) = &self.measured {
+            warnings.push(format!("the seat couldn't be measured: {why}"));
+        }
+        let target = m.and_then(|m| m.target.as_ref());
+        let text = |s: &str| (!s.is_empty()).then(|| s.to_owned());
+        let report = wire::Attach {
+            schema: wire::SCHEMA.to_owned(),
+            context: self.picked.context.name.clone(),
+            namespace: self.picked.pod.namespace().to_owned(),
+            pod: pod(self.picked),
+            target: wire::Target {
+                container: self.target.name.clone(),
+                uid: target.and_then(|t| t.uid()).or(self.ids.uid),
+                gid: target.and_then(|t| t.gid()).or(self.ids.gid),
+                pid: target.map(|t| t.pid),
+                process: target.map(|t| t.name.clone()),
+                why: self.target.why.clone(),
+                others: self.target.others.clone(),
+            },
+            seat: wire::Seat {
+                name: self.seat.to_string(),
+                reused: self.reused,
+                image: self.plan.image.clone(),
+                version: m.and_then(|m| text(&m.version)),
+                home: m.and_then(|m| text(&m.home)),
+                owner: self.plan.owner.clone(),
+            },
+            ladder: self.steps,
+            rung: wire::RungFacts {
+                name: self.rung,
+                measured: m.and_then(oracle::measured_rung),
+                uid: m.and_then(|m| m.seat.uid()),
+                gid: m.and_then(|m| m.seat.gid()),
+                cap_eff: m.and_then(|m| m.seat.cap_eff.value().copied()),
+            },
+            supports: super::stub::supports(m, self.measured.as_ref().err().map(String::as_str), &self.ssh),
+            blocker: m.and_then(oracle::primary),
+            measurement: m.cloned(),
+            ssh: self.ssh,
+            resized: None,
+            calls: calls(session),
+            warnings,
+        };
+        value(&report)
+    }
+}
+
+fn pod(picked: &pick::Picked) -> wire::Pod {
+    wire::Pod {
+        name: picked.pod.name().to_owned(),
+        uid: picked.pod.uid().to_owned(),
+        node: picked.pod.node().to_owned(),
+        why: picked.why.clone(),
+    }
+}
+
+fn calls(session: &Session<'_>) -> wire::Calls {
+    wire::Calls { kubectl: session.kubectl.calls(), wall_ms: session.kubectl.elapsed_ms() }
+}
+
+fn value(report: &wire::Attach) -> Value {
+    serde_json::to_value(report).unwrap_or_default()
+}
+
+/// The way in: what was written or is to be printed.
+pub(super) struct Way {
+    /// For the report.
+    pub(super) ssh: wire::Ssh,
+    /// `--print-config`: this is the answer.
+    pub(super) printed: Option<String>,
+    /// One line each.
+    pub(super) warnings: Vec<String>,
+}
+
+/// Writes the stanza, where the seat can be entered by ssh.
+pub(super) fn ssh(
+    args: &SshArgs,
+    session: &Session<'_>,
+    identity: &Identity,
+    picked: &pick::Picked,
+    seat: SeatName,
+    measured: Option<&Measurement>,
+) -> Result<Way, Failure> {
+    let none = |why: String| {
+        let ssh = wire::Ssh { alias: None, config: None, login: None, why: Some(why) };
+        Ok(Way { ssh, printed: None, warnings: Vec::new() })
+    };
+    let Some(m) = measured else { return none("the seat couldn't be measured".to_owned()) };
+    let login = match (&args.ssh_user, &m.login.name) {
+        (Some(login), _) | (None, Some(login)) => login.clone(),
+        (None, None) => {
+            let why = m.login.why.clone().unwrap_or_else(|| "nobody says why".to_owned());
+            return none(format!("sshd knows no login for the seat's uid: {why}"));
+        }
+    };
+    let Some(host_key) = m.sshd.host_key.as_deref().and_then(|k| PublicKey::parse(k).ok()) else {
+        return none("the seat has no host key".to_owned());
+    };
+    if m.sshd.config.is_empty() {
+        return none("the seat has no sshd configuration".to_owned());
+    }
+    let ssh_seat = SshSeat {
+        context: picked.context.name.clone(),
+        namespace: picked.pod.namespace().to_owned(),
+        pod: picked.pod.name().to_owned(),
+        pod_uid: picked.pod.uid().to_owned(),
+        seat,
+        login: login.clone(),
+        host_key,
+        sshd_config: m.sshd.config.clone(),
+        alias: args.host_alias.clone(),
+    };
+    // What exec needed here, the stanza's kubectl needs too.
+    let mut settings = session.settings.clone();
+    if session.kubectl.needs_spdy() {
+        const NAME: &str = "KUBECTL_REMOTE_COMMAND_WEBSOCKETS";
+        settings.kubectl_env.retain(|(name, _)| name != NAME);
+        settings.kubectl_env.push((NAME.to_owned(), "false".into()));
+    }
+    if args.print_config {
+        let text = ssh::render(&settings, session.cluster, identity, &ssh_seat, args.plain)?;
+        let ssh = wire::Ssh { alias: None, config: None, login: Some(login), why: None };
+        return Ok(Way { ssh, printed: Some(text), warnings: Vec::new() });
+    }
+    let installed = ssh::install(&settings, session.cluster, identity, &ssh_seat)?;
+    let ssh = wire::Ssh {
+        alias: Some(installed.alias),
+        config: Some(installed.config.display().to_string()),
+        login: Some(login),
+        why: installed.include_missing,
+    };
+    Ok(Way { ssh, printed: None, warnings: installed.warnings })
+}
+
+/// `--dry-run`'s report: nothing was written and nothing measured.
+pub(super) fn dry_run(
+    session: &Session<'_>,
+    picked: &pick::Picked,
+    target: &Choice,
+    plan: &Plan,
+    ids: Ids,
+    would: (SeatName, Rung),
+    walked: (Vec<wire::Step>, Vec<String>),
+) -> Value {
+    let (steps, warnings) = walked;
+    let ssh = wire::Ssh { alias: None, config: None, login: None, why: Some("--dry-run: nothing was written".to_owned()) };
+    let report = Report {
+        picked,
+        target,
+        plan,
+        ids,
+        seat: would.0,
+        reused: false,
+        rung: would.1,
+        measured: Err("--dry-run: nothing was written".to_owned()),
+        steps,
+        ssh,
+        warnings,
+    };
+    report.value(session)
+}

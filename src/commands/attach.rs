@@ -1,0 +1,303 @@
+//! `podbench attach`, box by box (docs/attach-flow.md).
+
+use podbench_contract::ids::SeatName;
+use podbench_contract::measurement::Measurement;
+use podbench_contract::rung::Rung;
+
+use super::{Answer, Done, Session, assemble, explain, pick};
+use crate::cli::{self, ClusterArgs};
+use crate::error::{Failure, Kind};
+use crate::kubectl::Error;
+use crate::ladder::{End, Facts, Ladder};
+use crate::pod::ids::{Ids, shares_pids_with_others};
+use crate::pod::state::{node_looks_dead, not_now};
+use crate::pod::target::{self, Choice};
+use crate::pod::Pod;
+use crate::report::attach::{Channel, Outcome, Step};
+use crate::seat::land::{Landing, Walked};
+use crate::seat::measure::{Question, Unmeasured, measure};
+use crate::seat::reuse::{self, Wanted};
+use crate::settings::{Cluster, Settings};
+use crate::spec::ephemeral::Plan;
+use crate::spec::mounts::mounts;
+use crate::ssh::{self, Identity};
+
+/// What is settled before the cluster is touched.
+pub struct Local {
+    /// The key that may log in.
+    pub identity: Identity,
+    /// The seat's image.
+    pub image: String,
+    /// How the cluster is reached.
+    pub cluster: Cluster,
+}
+
+/// Where the released images are; empty in development builds.
+const REPOSITORY: Option<&str> = option_env!("PODBENCH_IMAGE_REPOSITORY");
+
+/// Box 1. The public key is read before anything else and never made; without one no seat could be
+/// entered, whichever pod it would have been.
+///
+/// # Errors
+/// When there is no key, no image, no kubectl, or no stanza could be written.
+pub fn local(args: &cli::Attach, settings: &Settings, cluster: &ClusterArgs) -> Result<Local, Failure> {
+    let identity = ssh::keys::find(settings, args.ssh.identity.as_deref())?;
+    let image = image(args.image.as_deref(), settings)?;
+    let cluster = Cluster::resolve(cluster, settings)?;
+    ssh::check(settings, &cluster)?;
+    Ok(Local { identity, image, cluster })
+}
+
+fn image(flag: Option<&str>, settings: &Settings) -> Result<String, Failure> {
+    if let Some(image) = flag.or(settings.image.as_deref()) {
+        return Ok(image.to_owned());
+    }
+    match REPOSITORY {
+        Some(repository) if !repository.is_empty() => Ok(format!("{repository}:{}", env!("CARGO_PKG_VERSION"))),
+        _ => Err(Failure::input("no seat image is named")
+            .because("this is a development build, which knows no released one")
+            .hint("podbench attach POD --image IMAGE")
+            .hint("export PODBENCH_IMAGE=IMAGE")),
+    }
+}
+
+/// A seat that runs, however it came to.
+struct Seat {
+    name: SeatName,
+    rung: Rung,
+    reused: bool,
+    other_key: bool,
+}
+
+/// The whole of it.
+///
+/// # Errors
+/// When there is no seat: what a person is to be told.
+pub fn run(args: &cli::Attach, session: &Session<'_>, local: &Local) -> Result<Done, Failure> {
+    // Box 2: the pod.
+    let mut picked = pick::pod(session, args.pod.pod.as_deref(), !args.pod.no_prompt)?;
+    // Box 4: the target, and what the seat will see.
+    let target = target::choose(&picked.pod, args.pod.target.as_deref()).map_err(|no| explain::no_target(session, &picked.pod, &no))?;
+    let mut plan = plan(args, local, &picked, &target).map_err(|no| explain::no_mount(session, &picked.pod, &no))?;
+    // Box 5: can anything start beside it?
+    startable(session, &picked.pod, &target)?;
+    let mut warnings = explain::restarts(&picked.pod, &target.name);
+    let ids = ids(args, &picked.pod, &target.name);
+    let mut steps = Vec::new();
+    // Box 5 and 6: a running seat, else the ladder.
+    let wanted = Wanted { ceiling: args.max_rung, uid: args.target_uid, gid: args.target_gid };
+    let mut seat = if args.new || args.is_dry_run() {
+        None
+    } else {
+        let (found, notes) = reuse::find(&picked.pod, &plan, ids, wanted);
+        warnings.extend(notes);
+        found.map(|f| reused(&mut steps, f))
+    };
+    if seat.is_none() {
+        let facts = facts(args, &picked.pod, &target.name, ids);
+        match walk(args, session, &mut picked.pod, &mut plan, facts, &mut steps, &mut warnings)? {
+            Walk::Landed(landed) => seat = Some(landed),
+            Walk::WouldLand(rung, name) => {
+                return Ok(Answer::Value(assemble::dry_run(session, &picked, &target, &plan, ids, (name, rung), (steps, warnings))).into());
+            }
+        }
+    }
+    let Some(mut seat) = seat else { return Err(Failure::new(Kind::Bug, "a walk ended without a seat or a reason")) };
+    // Box 7: measure, and correct the ids once.
+    let mut measured = ask(args, session, &picked.pod, &plan, &seat)?;
+    if let Some(facts) = correction(args, &measured, &picked.pod, &target.name) {
+        let wanted = Wanted { ceiling: args.max_rung, uid: facts.target.uid, gid: facts.target.gid };
+        let (found, _) = reuse::find(&picked.pod, &plan, facts.target, wanted);
+        let other = match found {
+            Some(found) => Some(reused(&mut steps, found)),
+            None => correct(args, session, &mut picked.pod, &mut plan, facts, &mut steps, &mut warnings)?,
+        };
+        if let Some(other) = other {
+            warnings.push(format!(
+                "the target's ids aren't what the pod says: {} has the measured ones, and {} isn't used any more",
+                other.name, seat.name
+            ));
+            seat = other;
+            measured = ask(args, session, &picked.pod, &plan, &seat)?;
+        }
+    }
+    // Boxes 8 and 9: the report, and the stanza.
+    let ssh = assemble::ssh(&args.ssh, session, &local.identity, &picked, seat.name, measured.as_ref().ok())?;
+    if let Some(text) = ssh.printed {
+        return Ok(Answer::Text(text).into());
+    }
+    warnings.extend(ssh.warnings);
+    let report = assemble::Report {
+        picked: &picked,
+        target: &target,
+        plan: &plan,
+        ids,
+        seat: seat.name,
+        reused: seat.reused,
+        rung: seat.rung,
+        measured: measured.as_ref().map_err(ToString::to_string),
+        steps,
+        ssh: ssh.ssh,
+        warnings,
+    };
+    let value = report.value(session);
+    let failure = args.require.and_then(|rung| explain::required(session, rung, &value, args));
+    Ok(Done { answer: Answer::Value(value), failure })
+}
+
+fn plan(
+    args: &cli::Attach,
+    local: &Local,
+    picked: &pick::Picked,
+    target: &Choice,
+) -> Result<Plan, crate::spec::mounts::NoMount> {
+    let pod = &picked.pod;
+    let container = pod.container(&target.name);
+    let mounts = match &container {
+        Some(container) => mounts(pod, container, &args.mounts, !args.no_seat_identity)?,
+        None => Vec::new(),
+    };
+    Ok(Plan {
+        image: local.image.clone(),
+        pull: args.pull.as_str(),
+        target: target.name.clone(),
+        target_id: container.and_then(|c| c.id()),
+        containers: std::iter::once(&target.name).chain(&target.others).cloned().collect(),
+        owner: picked.owner.clone(),
+        node: pod.node().to_owned(),
+        host_network: pod.host_network(),
+        key: local.identity.public.clone(),
+        mounts,
+    })
+}
+
+fn ids(args: &cli::Attach, pod: &Pod, target: &str) -> Ids {
+    let said = pod.container(target).map(|c| Ids::of(pod, &c)).unwrap_or_default();
+    Ids { uid: args.target_uid.or(said.uid), gid: args.target_gid.or(said.gid) }
+}
+
+fn facts(args: &cli::Attach, pod: &Pod, target: &str, ids: Ids) -> Facts {
+    Facts {
+        target: ids,
+        shares_pids: shares_pids_with_others(pod, target, ids.uid),
+        ceiling: args.max_rung,
+        seccomp: pod.container(target).and_then(|c| c.security("seccompProfile")).cloned(),
+        rehearse_only: args.is_dry_run(),
+    }
+}
+
+/// Nothing is written beside a target that doesn't run, in a pod that can't take a seat, or on a
+/// node that doesn't answer.
+fn startable(session: &Session<'_>, pod: &Pod, target: &Choice) -> Result<(), Failure> {
+    if let Some(no) = not_now(pod, &target.name) {
+        return Err(explain::not_now(session, pod, &no));
+    }
+    if node_looks_dead(pod)
+        && let Some(why) = explain::dead_node(session, pod)?
+    {
+        return Err(why);
+    }
+    Ok(())
+}
+
+fn reused(steps: &mut Vec<Step>, found: reuse::Found) -> Seat {
+    steps.push(Step {
+        rung: found.rung,
+        outcome: Outcome::Reused,
+        channel: Channel::Launcher,
+        reason: format!("{} was running already", found.name),
+        burnt: None,
+    });
+    Seat { name: found.name, rung: found.rung, reused: true, other_key: found.other_key }
+}
+
+enum Walk {
+    Landed(Seat),
+    WouldLand(Rung, SeatName),
+}
+
+fn walk(
+    args: &cli::Attach,
+    session: &Session<'_>,
+    pod: &mut Pod,
+    plan: &mut Plan,
+    facts: Facts,
+    steps: &mut Vec<Step>,
+    warnings: &mut Vec<String>,
+) -> Result<Walk, Failure> {
+    let mut ladder = Ladder::new(facts);
+    let walked = Landing { kubectl: session.kubectl, timeout: args.timeout }.walk(pod, plan, &mut ladder);
+    let walked = walked.map_err(|e| explain::cut_off(session, pod, e))?;
+    steps.extend(ladder.steps().iter().cloned());
+    warnings.extend(ladder.warnings().iter().cloned());
+    match walked {
+        Walked::Landed(name, rung) => Ok(Walk::Landed(Seat { name, rung, reused: false, other_key: false })),
+        Walked::Ended(End::WouldLand(rung), name) => Ok(Walk::WouldLand(rung, name)),
+        Walked::Ended(end, _) => Err(explain::ended(session, pod, plan, &end, steps)),
+    }
+}
+
+fn ask(
+    args: &cli::Attach,
+    session: &Session<'_>,
+    pod: &Pod,
+    plan: &Plan,
+    seat: &Seat,
+) -> Result<Result<Measurement, Unmeasured>, Failure> {
+    // The target may have been restarted since the seat's environment was written.
+    let target = pod.container(&plan.target).and_then(|c| c.id());
+    let question = Question {
+        pod: pod.name(),
+        seat: seat.name,
+        target: target.as_ref(),
+        authorize: seat.other_key.then_some(&plan.key),
+        probe: !args.no_probe,
+    };
+    match measure(session.kubectl, question) {
+        Err(Unmeasured::Exec(Error::Interrupted)) => Err(Error::Interrupted.into()),
+        other => Ok(other),
+    }
+}
+
+/// The ladder's facts with the target's ids as measured, where they aren't the seat's, nobody
+/// pinned them, and a seat at those ids would reach what this one doesn't.
+fn correction(
+    args: &cli::Attach,
+    measured: &Result<Measurement, Unmeasured>,
+    pod: &Pod,
+    target: &str,
+) -> Option<Facts> {
+    let m = measured.as_ref().ok()?;
+    let (uid, gid) = podbench_contract::oracle::target_ids(m)?;
+    let (own_uid, own_gid) = (m.seat.uid()?, m.seat.gid()?);
+    let pinned = (args.target_uid.is_some() || own_uid == uid) && (args.target_gid.is_some() || own_gid == gid);
+    let capable = m.seat.cap_eff.value().is_some_and(|c| c.has_sys_ptrace());
+    let allowed = args.max_rung.is_none_or(|ceiling| ceiling >= Rung::Degraded);
+    if args.no_correct_ids || pinned || capable || uid.is_root() || !allowed || m.probes.seize.is_ok() {
+        return None;
+    }
+    let ids = Ids { uid: args.target_uid.or(Some(uid)), gid: args.target_gid.or(Some(gid)) };
+    Some(facts(args, pod, target, ids))
+}
+
+/// Lands the corrected seat; where it is refused the first one stays.
+fn correct(
+    args: &cli::Attach,
+    session: &Session<'_>,
+    pod: &mut Pod,
+    plan: &mut Plan,
+    facts: Facts,
+    steps: &mut Vec<Step>,
+    warnings: &mut Vec<String>,
+) -> Result<Option<Seat>, Failure> {
+    // One rung and no other: the seat at hand is as good as any lower one.
+    let mut ladder = Ladder::new(facts).only(Rung::Degraded);
+    let walked = Landing { kubectl: session.kubectl, timeout: args.timeout }.walk(pod, plan, &mut ladder);
+    steps.extend(ladder.steps().iter().cloned());
+    warnings.extend(ladder.warnings().iter().cloned());
+    match walked {
+        Ok(Walked::Landed(name, rung)) => Ok(Some(Seat { name, rung, reused: false, other_key: false })),
+        Err(Error::Interrupted) => Err(Error::Interrupted.into()),
+        Ok(Walked::Ended(..)) | Err(_) => Ok(None),
+    }
+}

@@ -1,0 +1,268 @@
+//! Why there is no seat: one sentence of what happened in the words of whoever said no, one of why,
+//! one command.
+
+use podbench_contract::rung::Rung;
+use podbench_contract::text::escape_lines;
+use serde_json::Value;
+
+use super::Session;
+use crate::cli;
+use crate::error::{Failure, Kind};
+use crate::kubectl::refusal::Refusal;
+use crate::kubectl::{Error, Started};
+use crate::ladder::{End, Trouble};
+use crate::pod::state::{NotNow, Stopped, node_trouble};
+use crate::pod::target::NoSuch;
+use crate::pod::{Pod, State};
+use crate::report::attach::{Channel, Outcome, Step};
+use crate::spec::ephemeral::Plan;
+use crate::spec::mounts::NoMount;
+
+/// `-c` names nothing.
+pub(super) fn no_target(session: &Session<'_>, pod: &Pod, no: &NoSuch) -> Failure {
+    let first = no.like.as_ref().or(no.have.first());
+    let mut failure = Failure::input(format!("pod {} has no container `{}`", pod.name(), no.asked))
+        .because(format!("its containers: {}", no.have.join(", ")));
+    if let Some(name) = first {
+        failure = failure.hint(session.again(&format!("{} -c {name}", pod.name())));
+    }
+    failure
+}
+
+/// `--mount` names what can't be mounted.
+pub(super) fn no_mount(session: &Session<'_>, pod: &Pod, no: &NoMount) -> Failure {
+    let failure = Failure::input(no.to_string());
+    match no {
+        NoMount::Undeclared { have, .. } => failure
+            .because("a pod's volumes are fixed when it is made, so a seat can only mount what it declares")
+            .because(if have.is_empty() {
+                "it declares none".to_owned()
+            } else {
+                format!("it declares {}", have.join(", "))
+            }),
+        NoMount::SubPath { .. } => {
+            failure.because("mounted whole, it would be another tree at the same path")
+        }
+        NoMount::NoPath { asked, .. } => {
+            failure.hint(session.again(&format!("{} --mount {asked}:/mnt/{asked}", pod.name())))
+        }
+    }
+}
+
+/// Nothing can start beside the target now.
+pub(super) fn not_now(session: &Session<'_>, pod: &Pod, no: &NotNow) -> Failure {
+    let (name, kubectl) = (pod.name(), session.kubectl);
+    let nothing = "nothing was written";
+    match no {
+        NotNow::Static => Failure::cluster(format!("pod {name} is a static pod"))
+            .because(format!("the kubelet of node {} made it from a file, and the API server can't add a container to it; {nothing}", pod.node())),
+        NotNow::Completed(phase) => Failure::cluster(format!("pod {name} is completed ({phase}): nothing runs in it"))
+            .because(format!("a seat looks at a running process; {nothing}"))
+            .hint(kubectl.command(&["logs", name, "--all-containers", "--tail=50"])),
+        NotNow::Deleted => Failure::cluster(format!("pod {name} is being deleted"))
+            .because(format!("a seat would go with it; {nothing}"))
+            .hint(kubectl.command(&["get", "pods"])),
+        NotNow::Windows => Failure::cluster(format!("pod {name} runs Windows containers"))
+            .because(format!("a seat is a Linux container; {nothing}")),
+        NotNow::Unscheduled(why) => Failure::cluster(format!("pod {name} has no node yet: {why}"))
+            .because(format!("nothing runs in it; {nothing}"))
+            .hint(kubectl.command(&["describe", "pod", name])),
+        NotNow::Target(stopped) => target_stopped(session, pod, stopped),
+    }
+}
+
+fn target_stopped(session: &Session<'_>, pod: &Pod, stopped: &Stopped) -> Failure {
+    let (name, kubectl) = (pod.name(), session.kubectl);
+    let Stopped { container, waits_for, reason, message, restarts, last, ended } = stopped;
+    let waits = if waits_for == container {
+        format!("container {container} of pod {name} doesn't run: {reason}")
+    } else {
+        format!("container {container} of pod {name} waits for the init container {waits_for}, which is {reason}")
+    };
+    let mut failure = Failure::cluster(waits);
+    if !message.is_empty() {
+        failure = failure.because(message.clone());
+    }
+    if *restarts > 0 || last.is_some() {
+        let exit = last.as_ref().map_or_else(String::new, |l| format!(", last exit code {} ({})", l.code, l.reason));
+        failure = failure.because(format!("restarted {restarts} times{exit}"));
+    }
+    if let Some(tail) = log_tail(session, name, waits_for) {
+        failure = failure.because(format!("its last words:\n{tail}"));
+    }
+    failure = failure.because("a seat lives and dies with its target, and its name is spent for the pod's life: nothing was written");
+    let previous = last.is_some() && waits_for == container;
+    let log: &[&str] = if previous { &["logs", name, "-c", waits_for, "--previous"] } else { &["logs", name, "-c", waits_for] };
+    failure = failure.hint(kubectl.command(log));
+    // An init container that goes on for ever can be looked at itself.
+    let running = pod.container(waits_for).is_some_and(|c| c.is_running());
+    if running && !ended {
+        failure = failure.hint(session.again(&format!("{name} -c {waits_for}")));
+    }
+    failure
+}
+
+/// The end of a container's log; allowed to fail, because reading logs is a right of its own.
+fn log_tail(session: &Session<'_>, pod: &str, container: &str) -> Option<String> {
+    let text = session.kubectl.log_tail(pod, container, 10).and_then(Started::finish).ok()?;
+    let lines: Vec<String> = text.lines().map(|l| format!("  {}", escape_lines(l, 200))).collect();
+    let tail = lines.get(lines.len().saturating_sub(10)..).unwrap_or_default();
+    (!tail.is_empty()).then(|| tail.join("\n"))
+}
+
+/// A pod that looks as if its node had gone: settled by asking for the node, where that is allowed.
+pub(super) fn dead_node(session: &Session<'_>, pod: &Pod) -> Result<Option<Failure>, Failure> {
+    let why = match session.kubectl.get("node", pod.node(), "does the node answer")?.finish() {
+        Ok(node) => match node_trouble(&node) {
+            Some(why) => why,
+            None => return Ok(None),
+        },
+        Err(Error::Interrupted) => return Err(Error::Interrupted.into()),
+        Err(_) => "the pod is marked not ready while its containers are".to_owned(),
+    };
+    Ok(Some(
+        Failure::cluster(format!("node {} doesn't answer: {why}", pod.node()))
+            .because("nothing can be started on it, nor reached; nothing was written")
+            .hint(session.kubectl.command(&["describe", "node", pod.node()])),
+    ))
+}
+
+/// A target that was restarted takes its seats with it.
+pub(super) fn restarts(pod: &Pod, target: &str) -> Vec<String> {
+    let Some(container) = pod.container(target) else { return Vec::new() };
+    match (container.restarts(), container.last_exit()) {
+        (n, Some(last)) if n > 0 => vec![format!(
+            "{target} was restarted {n} times, last after exit code {} ({}); a restart ends the seat",
+            last.code, last.reason
+        )],
+        _ => Vec::new(),
+    }
+}
+
+/// A call was cut off in the middle of the walk.
+pub(super) fn cut_off(session: &Session<'_>, pod: &Pod, error: Error) -> Failure {
+    let maybe = matches!(error, Error::Interrupted | Error::Deadline { .. });
+    let failure = Failure::from(error);
+    if maybe {
+        // The write may have been answered after nobody listened any more.
+        failure.because("a seat may have been stored meanwhile; the next attach enters it where it runs").hint(session.again(pod.name()))
+    } else {
+        failure
+    }
+}
+
+/// The walk ended without a seat.
+pub(super) fn ended(session: &Session<'_>, pod: &Pod, plan: &Plan, end: &End, steps: &[Step]) -> Failure {
+    let name = pod.name();
+    let kubectl = session.kubectl;
+    let failure = match end {
+        End::WouldLand(_) => Failure::new(Kind::Bug, "a rehearsal was taken for a refusal"),
+        End::Exhausted => Failure::cluster(format!("no seat can be landed in pod {name}")),
+        End::Offenders(others, refusal) => {
+            let what = if others.is_empty() {
+                "Pod Security judges the whole pod, and the pod's own settings don't pass it: no seat of any kind can be added".to_owned()
+            } else {
+                format!(
+                    "Pod Security judges the whole pod, and {} in it {} it: no seat of any kind can be added until the pod is replaced",
+                    others.join(", "),
+                    if others.len() == 1 { "violates" } else { "violate" },
+                )
+            };
+            Failure::cluster(refusal.words())
+                .because(what)
+                .hint(kubectl.command(&["get", "namespace", pod.namespace(), "--show-labels"]))
+        }
+        End::Frozen(container, refusal) => Failure::cluster(refusal.words())
+            .because(format!("a mutating policy that is newer than {container} would change it, and nobody may: no seat can be added until the pod is replaced"))
+            .hint(kubectl.command(&["get", "mutatingadmissionpolicies,mutatingwebhookconfigurations"])),
+        End::Refused(refusal) => return refused(session, refusal),
+        End::Node(trouble) => node(session, pod, plan, trouble),
+    };
+    let failure = steps.iter().fold(failure, |f, step| f.because(step_line(step)));
+    match end {
+        End::Exhausted => failure.hint(kubectl.command(&["describe", "pod", name])),
+        End::WouldLand(_) | End::Offenders(..) | End::Frozen(..) | End::Refused(_) | End::Node(_) => failure,
+    }
+}
+
+fn refused(session: &Session<'_>, refusal: &Refusal) -> Failure {
+    let failure = Failure::from(Error::Refused(refusal.clone()));
+    match refusal {
+        Refusal::Conflict => failure.because("the pod was written by somebody else each time podbench tried").hint(session.again("POD")),
+        Refusal::NoSubresource(_) => failure
+            .because("this server has no ephemeral containers: they came with Kubernetes 1.25")
+            .hint(session.kubectl.command(&["version"])),
+        _ => failure,
+    }
+}
+
+fn node(session: &Session<'_>, pod: &Pod, plan: &Plan, trouble: &Trouble) -> Failure {
+    let (name, words) = (pod.name(), trouble.words());
+    let describe = session.kubectl.command(&["describe", "pod", name]);
+    match trouble {
+        Trouble::Image(_) => Failure::cluster(format!("the seat's image can't be had: {words}"))
+            .because(format!("node {} was to pull {}; the kubelet goes on trying, and a later attach enters the seat if it starts", pod.node(), plan.image))
+            .hint(session.again(&format!("{name} --image IMAGE"))),
+        Trouble::Start(_) => Failure::cluster(format!("the seat's image can't be started: {words}"))
+            .because(format!("{} isn't a seat image, or not one for node {}", plan.image, pod.node()))
+            .hint(session.again(&format!("{name} --image IMAGE"))),
+        Trouble::Config(_) => Failure::cluster(format!("the kubelet refuses the seat: {words}")).hint(describe),
+        Trouble::Ended(_) => {
+            let target = pod.container(&plan.target);
+            let ran = target.as_ref().is_some_and(|c| c.is_running());
+            let failure = Failure::cluster(format!("the seat started and ended: {words}"));
+            let why = match target.map(|c| (c.state(), c.last_exit())) {
+                Some((State::Running, Some(last))) => format!("{} was restarted after exit code {}, and a seat goes with its target", plan.target, last.code),
+                Some((State::Running, None)) | None => format!("{} may not be a seat image", plan.image),
+                Some((State::Waiting { .. } | State::Terminated { .. } | State::Unknown, _)) => {
+                    format!("{} ended, and a seat goes with its target", plan.target)
+                }
+            };
+            let again = if ran { session.again(name) } else { describe };
+            failure.because(why).hint(again)
+        }
+        Trouble::Late(_) => {
+            let mut failure = Failure::cluster(format!("the seat didn't start in time: {words}"));
+            failure.kind = Kind::Deadline;
+            failure
+                .because(format!("it is stored, and node {} may still start it; a later attach then enters it", pod.node()))
+                .hint(describe)
+        }
+        Trouble::Gone(_) => Failure::cluster(words.to_string()).hint(session.kubectl.command(&["get", "pods"])),
+    }
+}
+
+/// One line of the ladder.
+pub(super) fn step_line(step: &Step) -> String {
+    let outcome = match step.outcome {
+        Outcome::Landed => "landed",
+        Outcome::Reused => "reused",
+        Outcome::Skipped => "skipped",
+        Outcome::Refused => "refused",
+        Outcome::Withdrawn => "withdrawn",
+        Outcome::WouldLand => "would land",
+    };
+    let by = match step.channel {
+        Channel::Launcher => "",
+        Channel::Rehearsal => " at the rehearsal",
+        Channel::Admission => " at the write",
+        Channel::Kubelet => " by the kubelet",
+    };
+    let burnt = step.burnt.as_ref().map_or_else(String::new, |name| format!(" (the name {name} is spent)"));
+    format!("{}: {outcome}{by}{burnt}: {}", step.rung, step.reason)
+}
+
+/// `--require`, where it isn't met.
+pub(super) fn required(session: &Session<'_>, rung: Rung, report: &Value, args: &cli::Attach) -> Option<Failure> {
+    let measured = report.pointer("/rung/measured").and_then(Value::as_str).and_then(|r| r.parse::<Rung>().ok());
+    if measured.is_some_and(|m| m >= rung) {
+        return None;
+    }
+    let got = measured.map_or_else(|| "nothing was measured".to_owned(), |m| format!("the seat measures {m}"));
+    let mut failure = Failure::new(Kind::Require, format!("--require {rung}: {got}"));
+    let pod = report.pointer("/pod/name").and_then(Value::as_str).unwrap_or("POD");
+    if args.max_rung.is_none_or(|ceiling| ceiling < rung) {
+        failure = failure.hint(session.again(&format!("{pod} --new --max-rung {rung} --require {rung}")));
+    }
+    Some(failure)
+}

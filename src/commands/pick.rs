@@ -1,0 +1,336 @@
+//! Which pod. An exact name is asked for with `get` alone, so a user without `list` gets there; a
+//! part of a name, or nothing, lists.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use podbench_contract::text::escape;
+use serde_json::Value;
+
+use super::Session;
+use crate::error::Failure;
+use crate::kubectl::refusal::Refusal;
+use crate::kubectl::{Context, Error, Kubectl, Started};
+use crate::pod::{Pod, State, is_dns};
+use super::stub as ui;
+
+/// The pod, the context it is in, and who is asking.
+pub struct Picked {
+    /// The pod.
+    pub pod: Pod,
+    /// How its name was arrived at, where it wasn't typed whole.
+    pub why: Option<String>,
+    /// The context.
+    pub context: Context,
+    /// What the API server calls the user, where it says.
+    pub owner: Option<String>,
+}
+
+/// What was typed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Query {
+    Nothing,
+    /// A pod's name or a part of one.
+    Name(String),
+    /// Something that has pods.
+    Owner(&'static str, String),
+}
+
+/// Finds it. The pod, the context and the user are asked for side by side.
+///
+/// # Errors
+/// When there is no such pod, there are several, or the cluster says no.
+pub fn pod(session: &Session<'_>, asked: Option<&str>, prompt: bool) -> Result<Picked, Failure> {
+    let query = parse(asked)?;
+    let kubectl = session.kubectl;
+    // First, so that a credential plugin has the terminal.
+    let first = first(kubectl, &query)?;
+    let context = kubectl.context()?.finish();
+    // A context that can't be read: inside a pod there is no kubeconfig, and kubectl still works.
+    let known = context.as_ref().ok();
+    if let Some(context) = known {
+        kubectl.pin(context);
+    }
+    // A plugin would run twice at once, and might ask a person twice; its credential is cached
+    // once the first call is through.
+    let mut whoami = if known.is_some_and(|c| !c.plugin) { kubectl.whoami().ok() } else { None };
+    let (pod, why) = match first.finish() {
+        Ok(value) => found(session, &query, value, prompt)?,
+        Err(Error::Refused(Refusal::NotFound(words))) => match &query {
+            // The namespace that isn't there is no reason to list it.
+            Query::Name(_) if words.starts_with("namespaces ") => return Err(no_namespace(session, &words)),
+            Query::Name(name) => among(session, name, prompt)?,
+            Query::Nothing | Query::Owner(..) => return Err(Failure::cluster(words)),
+        },
+        Err(error) => return Err(denied(error, &query)),
+    };
+    let context = context.unwrap_or_else(|_| Context {
+        name: String::new(),
+        namespace: pod.namespace().to_owned(),
+        plugin: false,
+    });
+    kubectl.pin(&context);
+    if whoami.is_none() {
+        whoami = kubectl.whoami().ok();
+    }
+    let owner = match whoami.map(Started::finish) {
+        Some(Ok(owner)) => Some(owner),
+        Some(Err(Error::Interrupted)) => return Err(Error::Interrupted.into()),
+        // An old server has no such review, and a user may be denied it: the seat then has no owner.
+        Some(Err(_)) | None => None,
+    };
+    Ok(Picked { pod, why, context, owner })
+}
+
+fn parse(asked: Option<&str>) -> Result<Query, Failure> {
+    let Some(asked) = asked else { return Ok(Query::Nothing) };
+    let (kind, name) = asked.split_once('/').unwrap_or(("pod", asked));
+    let kind = match kind {
+        "pod" | "pods" | "po" => None,
+        "deploy" | "deployment" | "deployments" | "deployment.apps" | "deployments.apps" => Some("deployment"),
+        "sts" | "statefulset" | "statefulsets" | "statefulset.apps" => Some("statefulset"),
+        "ds" | "daemonset" | "daemonsets" | "daemonset.apps" => Some("daemonset"),
+        "rs" | "replicaset" | "replicasets" | "replicaset.apps" => Some("replicaset"),
+        "job" | "jobs" | "job.batch" => Some("job"),
+        "svc" | "service" | "services" => Some("service"),
+        other => {
+            let message = format!("podbench finds no pod by a `{}`", escape(other, 60));
+            return Err(Failure::input(message).because("it takes pod/, deploy/, sts/, ds/, rs/, job/ and svc/"));
+        }
+    };
+    // It becomes a word of kubectl's command line: what can't be in a name is refused here.
+    let plain = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'.';
+    if name.is_empty() || name.len() > 253 || !name.bytes().all(plain) {
+        return Err(Failure::input(format!("`{}` can't be a part of a name", escape(name, 80)))
+            .because("names are made of a-z, 0-9, - and ."));
+    }
+    Ok(match kind {
+        Some(kind) if is_dns(name) => Query::Owner(kind, name.to_owned()),
+        Some(kind) => return Err(Failure::input(format!("`{name}` can't be the name of a {kind}"))),
+        None => Query::Name(name.to_owned()),
+    })
+}
+
+fn first<'k>(kubectl: &'k Kubectl, query: &Query) -> Result<Started<'k, Value>, Error> {
+    match query {
+        Query::Name(name) if is_dns(name) => kubectl.get_pod(name),
+        Query::Name(_) | Query::Nothing => kubectl.list_pods(None),
+        Query::Owner(kind, name) => kubectl.get(kind, name, "whose pods they are"),
+    }
+}
+
+/// What the first answer amounts to.
+fn found(
+    session: &Session<'_>,
+    query: &Query,
+    value: Value,
+    prompt: bool,
+) -> Result<(Pod, Option<String>), Failure> {
+    match query {
+        Query::Name(name) if is_dns(name) => Ok((one(value)?, None)),
+        Query::Name(name) => choose(session, list(value)?, Some(name), prompt),
+        Query::Nothing => choose(session, list(value)?, None, prompt),
+        Query::Owner(kind, name) => of_owner(session, kind, name, &value),
+    }
+}
+
+fn one(value: Value) -> Result<Pod, Failure> {
+    Pod::new(value).map_err(|e| Failure::cluster(e.to_string()))
+}
+
+fn list(mut value: Value) -> Result<Vec<Pod>, Failure> {
+    match value.get_mut("items").map(Value::take) {
+        Some(Value::Array(items)) => items.into_iter().map(one).collect(),
+        _ => Err(Failure::cluster("kubectl's answer isn't a list of pods")),
+    }
+}
+
+/// No pod has that name: the ones that have it in theirs.
+fn among(session: &Session<'_>, name: &str, prompt: bool) -> Result<(Pod, Option<String>), Failure> {
+    let pods = match session.kubectl.list_pods(None)?.finish() {
+        Ok(value) => list(value)?,
+        Err(error @ Error::Refused(Refusal::Rbac(_))) => {
+            let place = session.place();
+            return Err(Failure::from(error)
+                .because(format!("there is no pod `{name}`{place}, and finding one by a part of its name needs `list`")));
+        }
+        Err(error) => return Err(error.into()),
+    };
+    choose(session, pods, Some(name), prompt)
+}
+
+fn choose(
+    session: &Session<'_>,
+    pods: Vec<Pod>,
+    part: Option<&str>,
+    prompt: bool,
+) -> Result<(Pod, Option<String>), Failure> {
+    let place = session.place();
+    let wanted = part.map(str::to_ascii_lowercase);
+    let all: Vec<String> = pods.iter().map(|p| p.name().to_owned()).collect();
+    let mut pods: Vec<Pod> =
+        pods.into_iter().filter(|p| wanted.as_ref().is_none_or(|w| p.name().contains(w.as_str()))).collect();
+    if pods.len() > 1 {
+        let rows: Vec<[String; 4]> = pods.iter().map(row).collect();
+        let what = part.map_or_else(
+            || format!("there are {} pods{place}", pods.len()),
+            |p| format!("{} pods have `{p}` in their name{place}", pods.len()),
+        );
+        if !(prompt && session.settings.stdin_tty && session.settings.stderr_tty) {
+            let mut failure = Failure::input(what).because(table(&rows));
+            if let Some(first) = pods.first() {
+                failure = failure.hint(session.again(first.name()));
+            }
+            return Err(failure);
+        }
+        let at = ui::choose(&what, &table(&rows).lines().map(str::to_owned).collect::<Vec<_>>())?;
+        return Ok((pods.swap_remove(at.min(pods.len() - 1)), None));
+    }
+    let Some(pod) = pods.pop() else {
+        let message = part.map_or_else(
+            || format!("there is no pod{place}"),
+            |p| format!("no pod has `{}` in its name{place}", escape(p, 80)),
+        );
+        let mut failure = Failure::input(message);
+        if !all.is_empty() {
+            failure = failure.because(format!("pods there: {}", shorten(&all)));
+        }
+        return Err(failure.hint(session.kubectl.command(&["get", "pods"])));
+    };
+    let why = part.map_or_else(|| "the only pod there".to_owned(), |p| format!("the only match for `{p}`"));
+    session.say(&format!("using pod {}, {why}", pod.name()));
+    Ok((pod, Some(why)))
+}
+
+/// A pod of a Deployment, StatefulSet, Service…: the first that is ready, as kubectl chooses.
+fn of_owner(
+    session: &Session<'_>,
+    kind: &str,
+    name: &str,
+    owner: &Value,
+) -> Result<(Pod, Option<String>), Failure> {
+    let selector = selector(owner).ok_or_else(|| {
+        Failure::input(format!("{kind} {name} selects no pods"))
+            .hint(session.kubectl.command(&["get", kind, name, "-o", "yaml"]))
+    })?;
+    let value = session.kubectl.list_pods(Some(&selector))?.finish()?;
+    let mut pods = list(value)?;
+    pods.sort_by_key(|p| (!is_ready(p), p.name().to_owned()));
+    let count = pods.len();
+    let Some(pod) = pods.into_iter().next() else {
+        return Err(Failure::cluster(format!("{kind} {name} has no pods"))
+            .hint(session.kubectl.command(&["describe", kind, name])));
+    };
+    let why = match count {
+        1 => format!("the only pod of {kind} {name}"),
+        _ => format!("the first ready one of {count} pods of {kind} {name}"),
+    };
+    session.say(&format!("using pod {}, {why}", pod.name()));
+    Ok((pod, Some(why)))
+}
+
+fn is_ready(pod: &Pod) -> bool {
+    pod.condition("Ready").and_then(|c| c.get("status")).is_some_and(|s| s == "True")
+}
+
+/// An object's label selector, as `--selector` spells it: a Service's plain map, or `matchLabels`
+/// and `matchExpressions`.
+fn selector(owner: &Value) -> Option<String> {
+    let selector = owner.pointer("/spec/selector")?;
+    let plain = |text: &str| {
+        !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_./".contains(&b))
+    };
+    let mut parts = Vec::new();
+    let labels = selector.get("matchLabels").or_else(|| selector.get("matchExpressions").is_none().then_some(selector));
+    for (key, value) in labels.and_then(Value::as_object).into_iter().flatten() {
+        let value = value.as_str().filter(|v| v.is_empty() || plain(v))?;
+        parts.push(format!("{key}={value}"));
+    }
+    for rule in selector.get("matchExpressions").and_then(Value::as_array).into_iter().flatten() {
+        let key = rule.get("key").and_then(Value::as_str).filter(|k| plain(k))?;
+        let values: Vec<&str> =
+            rule.get("values").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
+        parts.push(match rule.get("operator").and_then(Value::as_str)? {
+            "In" => format!("{key} in ({})", values.join(",")),
+            "NotIn" => format!("{key} notin ({})", values.join(",")),
+            "Exists" => key.to_owned(),
+            "DoesNotExist" => format!("!{key}"),
+            _ => return None,
+        });
+    }
+    (!parts.is_empty()).then(|| parts.join(","))
+}
+
+fn denied(error: Error, query: &Query) -> Failure {
+    let hint = match (&error, query) {
+        (Error::Refused(Refusal::Rbac(_)), Query::Nothing) => Some("a pod's whole name needs `get` alone"),
+        _ => None,
+    };
+    let failure = Failure::from(error);
+    hint.map_or(failure.clone(), |h| failure.because(h))
+}
+
+fn no_namespace(session: &Session<'_>, words: &str) -> Failure {
+    Failure::input(words.to_owned()).hint(session.kubectl.command(&["get", "namespaces"]))
+}
+
+fn shorten(names: &[String]) -> String {
+    const MOST: usize = 12;
+    let mut text = names.iter().take(MOST).cloned().collect::<Vec<_>>().join(", ");
+    if names.len() > MOST {
+        text.push_str(&format!(" and {} more", names.len() - MOST));
+    }
+    text
+}
+
+/// NAME, READY, STATUS, AGE.
+fn row(pod: &Pod) -> [String; 4] {
+    let regular: Vec<_> =
+        pod.containers().into_iter().filter(|c| c.kind == crate::pod::Kind::Regular).collect();
+    let ready = regular.iter().filter(|c| c.ready()).count();
+    let waiting = regular.iter().find_map(|c| match c.state() {
+        State::Waiting { reason, .. } if !reason.is_empty() => Some(reason),
+        _ => None,
+    });
+    let deleting = pod.value().pointer("/metadata/deletionTimestamp").is_some();
+    let status = if deleting { "Terminating".to_owned() } else { waiting.unwrap_or_else(|| escape(pod.phase(), 40)) };
+    let age = seconds(pod.created()).map_or_else(|| "?".to_owned(), age);
+    [pod.name().to_owned(), format!("{ready}/{}", regular.len()), status, age]
+}
+
+fn table(rows: &[[String; 4]]) -> String {
+    let head = ["NAME", "READY", "STATUS", "AGE"].map(str::to_owned);
+    let width = |n: usize| {
+        rows.iter().chain([&head]).filter_map(|r| r.get(n)).map(|c| c.chars().count()).max().unwrap_or(0)
+    };
+    let [name, ready, status] = [width(0), width(1), width(2)];
+    let line = |[a, b, c, d]: &[String; 4]| format!("{a:name$}  {b:ready$}  {c:status$}  {d}");
+    std::iter::once(&head).chain(rows).map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// A time as Kubernetes writes it (`2026-11-30T22:05:00Z`), in seconds since 1970.
+fn seconds(time: &str) -> Option<u64> {
+    let part = |range: std::ops::Range<usize>| time.get(range)?.parse::<u64>().ok();
+    let (year, month, day) = (part(0..4)?, part(5..7)?, part(8..10)?);
+    let (hour, minute, second) = (part(11..13)?, part(14..16)?, part(17..19)?);
+    if !(1..=12).contains(&month) || year < 1970 {
+        return None;
+    }
+    // Days before a month, with the year beginning in March.
+    let (y, m) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
+    let days = 365 * y + y / 4 - y / 100 + y / 400 + (153 * m + 2) / 5 + day - 1;
+    Some((days.checked_sub(719_468)? * 24 + hour) * 3600 + minute * 60 + second)
+}
+
+fn age(created: u64) -> String {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs());
+    match now.saturating_sub(created) {
+        s if s < 120 => format!("{s}s"),
+        s if s < 7_200 => format!("{}m", s / 60),
+        s if s < 172_800 => format!("{}h", s / 3600),
+        s => format!("{}d", s / 86_400),
+    }
+}
+
+#[cfg(test)]
+#[path = "pick_tests.rs"]
+mod tests;

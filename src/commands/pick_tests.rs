@@ -1,0 +1,49 @@
+use serde_json::json;
+
+use super::*;
+
+#[test]
+fn what_is_typed_names_a_pod_or_something_that_has_pods() {
+    let query = |text: &str| parse(Some(text));
+    assert_eq!(query("api-7d9f").unwrap(), Query::Name("api-7d9f".into()));
+    assert_eq!(query("pod/Api").unwrap(), Query::Name("Api".into()));
+    assert_eq!(query("deploy/web").unwrap(), Query::Owner("deployment", "web".into()));
+    assert_eq!(query("svc/web").unwrap(), Query::Owner("service", "web".into()));
+    assert_eq!(parse(None).unwrap(), Query::Nothing);
+    for bad in ["", "a b", "a\u{1b}", "pod/", "node/x", "a;b", "deploy/-x", "a/b/c", "$(x)"] {
+        assert!(query(bad).is_err(), "{bad:?}");
+    }
+}
+
+#[test]
+fn every_kind_of_selector_is_spelled_as_kubectl_takes_it() {
+    let of = |selector: Value| selector_of(&json!({"spec": {"selector": selector}}));
+    assert_eq!(of(json!({"app": "web", "tier": ""})).as_deref(), Some("app=web,tier="));
+    assert_eq!(of(json!({"matchLabels": {"app": "web"}})).as_deref(), Some("app=web"));
+    let rules = json!({"matchLabels": {"a": "b"}, "matchExpressions": [
+        {"key": "env", "operator": "In", "values": ["x", "y"]}, {"key": "old", "operator": "DoesNotExist"}]});
+    assert_eq!(of(rules).as_deref(), Some("a=b,env in (x,y),!old"));
+    assert_eq!(of(json!({})), None);
+    assert_eq!(selector_of(&json!({"spec": {}})), None);
+}
+
+use super::selector as selector_of;
+
+#[test]
+fn a_time_is_read_and_a_text_that_is_none_is_not() {
+    assert_eq!(seconds("1970-01-01T00:00:00Z"), Some(0));
+    assert_eq!(seconds("2000-03-01T00:00:01Z"), Some(951_868_801));
+    assert_eq!(seconds("2026-11-30T22:05:00Z"), Some(1_796_076_300));
+    for bad in ["", "yesterday", "2026-13-01T00:00:00Z", "2026-11-30"] {
+        assert_eq!(seconds(bad), None, "{bad}");
+    }
+}
+
+#[test]
+fn a_table_lines_up() {
+    let rows = [["api".to_owned(), "1/1".into(), "Running".into(), "3m".into()],
+        ["a-longer-name".to_owned(), "0/2".into(), "CrashLoopBackOff".into(), "1d".into()]];
+    let text = table(&rows);
+    assert_eq!(text.lines().next().unwrap(), "NAME           READY  STATUS            AGE");
+    assert_eq!(text.lines().nth(1).unwrap(), "api            1/1    Running           3m");
+}

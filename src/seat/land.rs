@@ -1,0 +1,225 @@
+//! Landing: each rung is rehearsed, compared, written with the resourceVersion kept, and waited for.
+
+use std::collections::hash_map::RandomState;
+use std::hash::{BuildHasher as _, Hasher as _};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use podbench_contract::ids::SeatName;
+use podbench_contract::rung::Rung;
+use serde_json::Value;
+
+use super::wait;
+use crate::kubectl::refusal::{Refusal, Right};
+use crate::kubectl::{Error, Kubectl, Mode, Started};
+use crate::ladder::{End, Ladder, Next};
+use crate::pod::Pod;
+use crate::report::attach::Channel;
+use crate::spec::ephemeral::Plan;
+use crate::spec::rewrite::{Rewrite, stored};
+use crate::spec::security::Security;
+
+/// How a walk ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Walked {
+    /// A seat runs.
+    Landed(SeatName, Rung),
+    /// None does; with `--dry-run`, the name that the next one would have.
+    Ended(End, SeatName),
+}
+
+/// How often a write that lost a race is tried: right after a landing about one in five meets the
+/// kubelet's own status write.
+const CONFLICTS: u32 = 5;
+
+/// What a walk needs besides the ladder.
+pub struct Landing<'k> {
+    /// The cluster.
+    pub kubectl: &'k Kubectl,
+    /// How long a stored seat may take to run.
+    pub timeout: Duration,
+}
+
+impl Landing<'_> {
+    /// Walks the ladder until a seat runs or nothing is left. `pod` is kept at its newest.
+    ///
+    /// # Errors
+    /// When a call failed in a way that says nothing about the seat: ctrl-C, a deadline, no kubectl.
+    pub fn walk(&self, pod: &mut Pod, plan: &mut Plan, ladder: &mut Ladder) -> Result<Walked, Error> {
+        let kubectl = self.kubectl;
+        // Beside the first rehearsal: a seat that its user may not enter spends a name for nothing.
+        let mut enter = Some(kubectl.may(pod.namespace(), "create", EXEC)?);
+        let mut next = ladder.next();
+        loop {
+            next = match next {
+                Next::Rehearse(security) => match put(kubectl, pod, plan, &security, Mode::DryRun) {
+                    Ok(put) => ladder.rehearsed(&put.rewrite()),
+                    Err(Put::Refused(refusal, name)) => {
+                        let refusal = settle(kubectl, pod, plan, refusal)?;
+                        ladder.refused(Channel::Rehearsal, refusal, &name.to_string())
+                    }
+                    Err(Put::Failed(error)) => return Err(error),
+                },
+                Next::Land(security) => {
+                    if let Some(review) = enter.take()
+                        && let Some(refusal) = no_entry(kubectl, pod, plan, review)?
+                    {
+                        return Ok(Walked::Ended(End::Refused(refusal), next_name(pod)));
+                    }
+                    match self.land(pod, plan, ladder, &security)? {
+                        Ok(landed) => return Ok(landed),
+                        Err(next) => next,
+                    }
+                }
+                Next::Done(rung) => return Ok(Walked::Landed(next_name(pod), rung)),
+                Next::End(end) => return Ok(Walked::Ended(end, next_name(pod))),
+            };
+        }
+    }
+
+    /// Stores one rung and waits for it; the inner error is the ladder's next step.
+    fn land(
+        &self,
+        pod: &mut Pod,
+        plan: &mut Plan,
+        ladder: &mut Ladder,
+        security: &Security,
+    ) -> Result<Result<Walked, Next>, Error> {
+        // Started first: what the kubelet does between the write's answer and the watch's start
+        // would otherwise be asked for again.
+        let watch = self.kubectl.watch_pod(pod.name()).ok();
+        match put(self.kubectl, pod, plan, security, Mode::Store) {
+            Ok(put) => {
+                let deadline = Instant::now() + self.timeout;
+                match wait::until_running(self.kubectl, watch, pod, put.name, deadline)? {
+                    None => {
+                        ladder.landed(&put.rewrite());
+                        Ok(Ok(Walked::Landed(put.name, security.rung())))
+                    }
+                    Some(trouble) => Ok(Err(ladder.node_refused(trouble, &put.name.to_string()))),
+                }
+            }
+            Err(Put::Refused(refusal, name)) => {
+                drop(watch);
+                let refusal = settle(self.kubectl, pod, plan, refusal)?;
+                Ok(Err(ladder.refused(Channel::Admission, refusal, &name.to_string())))
+            }
+            Err(Put::Failed(error)) => Err(error),
+        }
+    }
+}
+
+const EXEC: &str = "pods/exec";
+
+/// May the user enter a seat at all? Until 1.35 an exec over websockets needed `get` and no
+/// `create`.
+fn no_entry(
+    kubectl: &Kubectl,
+    pod: &Pod,
+    plan: &Plan,
+    review: Started<'_, bool>,
+) -> Result<Option<Refusal>, Error> {
+    let answered = |answer: Result<bool, Error>| match answer {
+        Err(Error::Interrupted) => Err(Error::Interrupted),
+        // A server that doesn't answer this question answers the exec.
+        other => Ok(other.unwrap_or(true)),
+    };
+    if answered(review.finish())? {
+        return Ok(None);
+    }
+    let old = || -> Result<bool, Error> {
+        let minor = kubectl.server_minor()?.finish();
+        Ok(minor.is_ok_and(|minor| minor < 35) && answered(kubectl.may(pod.namespace(), "get", EXEC)?.finish())?)
+    };
+    Ok(if old()? { None } else { Some(Refusal::Rbac(lacks(pod, plan, "create", EXEC))) })
+}
+
+fn lacks(pod: &Pod, plan: &Plan, verb: &str, resource: &str) -> Right {
+    Right {
+        user: plan.owner.clone().unwrap_or_else(|| "the user".to_owned()),
+        verb: verb.to_owned(),
+        resource: resource.to_owned(),
+        group: String::new(),
+        namespace: Some(pod.namespace().to_owned()),
+    }
+}
+
+fn next_name(pod: &Pod) -> SeatName {
+    let taken = pod.taken_names();
+    SeatName::next_free(taken.iter().map(String::as_str))
+}
+
+/// A write that was answered.
+struct Answered {
+    name: SeatName,
+    sent: Value,
+    pod: Value,
+}
+
+impl Answered {
+    /// What the server made of the container. An answer without it says nothing.
+    fn rewrite(&self) -> Rewrite {
+        stored(&self.pod, &self.name.to_string())
+            .map_or_else(Rewrite::default, |got| Rewrite::compare(&self.sent, got))
+    }
+}
+
+enum Put {
+    Refused(Refusal, SeatName),
+    Failed(Error),
+}
+
+/// Writes the pod with one more seat. After a conflict the pod is read again, the name picked anew
+/// and the object rebuilt.
+fn put(kubectl: &Kubectl, pod: &mut Pod, plan: &mut Plan, security: &Security, mode: Mode) -> Result<Answered, Put> {
+    let mut conflicts = 0;
+    loop {
+        let name = next_name(pod);
+        let sent = plan.container(name, security);
+        let body = pod.with_ephemeral(sent.clone());
+        let answer = kubectl.put_ephemeral(pod.namespace(), pod.name(), &body, mode);
+        match answer.and_then(Started::finish) {
+            Ok(pod) => return Ok(Answered { name, sent, pod }),
+            Err(Error::Refused(Refusal::Conflict)) if conflicts < CONFLICTS => {
+                conflicts += 1;
+                thread::sleep(jitter(conflicts));
+                reread(kubectl, pod, plan).map_err(Put::Failed)?;
+            }
+            Err(Error::Refused(refusal)) => return Err(Put::Refused(refusal, name)),
+            Err(error) => return Err(Put::Failed(error)),
+        }
+    }
+}
+
+/// Between 10 and 40 milliseconds, longer after every conflict: two that meet shouldn't meet again.
+fn jitter(conflicts: u32) -> Duration {
+    let random = RandomState::new().build_hasher().finish() % 30;
+    Duration::from_millis((10 + random) * u64::from(conflicts))
+}
+
+fn reread(kubectl: &Kubectl, pod: &mut Pod, plan: &mut Plan) -> Result<(), Error> {
+    let value = kubectl.get_pod(pod.name())?.finish()?;
+    let new = Pod::new(value).map_err(|e| Error::Answer { what: "a pod", why: e.to_string() })?;
+    if new.uid() != pod.uid() {
+        let words = format!("pod {} was replaced by another of the same name meanwhile", pod.name());
+        return Err(Error::Refused(Refusal::NotFound(words)));
+    }
+    plan.target_id = new.container(&plan.target).and_then(|c| c.id());
+    *pod = new;
+    Ok(())
+}
+
+/// A `(Forbidden)` that names neither RBAC nor a policy is settled by asking.
+fn settle(kubectl: &Kubectl, pod: &Pod, plan: &Plan, refusal: Refusal) -> Result<Refusal, Error> {
+    if !matches!(refusal, Refusal::Forbidden(_)) {
+        return Ok(refusal);
+    }
+    const RESOURCE: &str = "pods/ephemeralcontainers";
+    match kubectl.may(pod.namespace(), "update", RESOURCE)?.finish() {
+        Ok(false) => Ok(Refusal::Rbac(lacks(pod, plan, "update", RESOURCE))),
+        Ok(true) => Ok(refusal),
+        Err(Error::Interrupted) => Err(Error::Interrupted),
+        // Nobody knows; the words that came first stand.
+        Err(_) => Ok(refusal),
+    }
+}

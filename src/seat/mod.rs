@@ -1,0 +1,11 @@
+//! A seat: landed or reused, and what it measured.
+//!
+//! - [`land`]: rehearse, compare, write, wait
+//! - [`wait`]: from stored to running
+//! - [`reuse`]: which running seat is as good as a new one
+//! - [`measure`]: one exec answers everything
+
+pub mod land;
+pub mod measure;
+pub mod reuse;
+pub mod wait;

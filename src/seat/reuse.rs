@@ -1,0 +1,94 @@
+//! Which running seat is as good as a new one. A seat's name and owner are strings that anyone who
+//! may add ephemeral containers may have written, so only a container that podbench itself would
+//! have written is entered.
+
+use podbench_contract::env;
+use podbench_contract::ids::{Gid, SeatName, Uid};
+use podbench_contract::keys::PublicKey;
+use podbench_contract::rung::Rung;
+use podbench_contract::session::agent_argv;
+use serde_json::Value;
+
+use crate::pod::ids::Ids;
+use crate::pod::{Container, Kind, Pod};
+use crate::spec::ephemeral::Plan;
+use crate::spec::security::rung_of;
+
+/// What a seat must be to be entered.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Wanted {
+    /// `--max-rung`.
+    pub ceiling: Option<Rung>,
+    /// `--target-uid`, or the target's uid as it was measured.
+    pub uid: Option<Uid>,
+    /// `--target-gid`, likewise.
+    pub gid: Option<Gid>,
+}
+
+/// A seat that can be entered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// Its name.
+    pub name: SeatName,
+    /// The rung that its spec is.
+    pub rung: Rung,
+    /// Our key isn't the one it was landed with.
+    pub other_key: bool,
+}
+
+/// The newest running seat that can be entered, and why newer ones can't be: a corrected seat is
+/// newer than the one that it corrects.
+#[must_use]
+pub fn find(pod: &Pod, plan: &Plan, target: Ids, wanted: Wanted) -> (Option<Found>, Vec<String>) {
+    let mut notes = Vec::new();
+    let mut seats: Vec<(SeatName, Container<'_>)> = pod
+        .containers()
+        .into_iter()
+        .filter(|c| c.kind == Kind::Ephemeral && c.is_running())
+        .filter_map(|c| Some((SeatName::parse(c.name())?, c)))
+        .collect();
+    seats.sort_by_key(|(name, _)| std::cmp::Reverse(*name));
+    for (name, seat) in seats {
+        if let Some(why) = plan.differs(&seat) {
+            // Somebody else's seat is no news.
+            if env::OWNER.parse(seat.env(env::OWNER.name)) == plan.owner {
+                notes.push(format!("{name} runs and isn't used: {why}"));
+            }
+            continue;
+        }
+        let rung = rung_of(seat.spec.get("securityContext"), target.uid);
+        if unfit(&seat, rung, wanted) {
+            continue;
+        }
+        let key = env::PUBKEY.parse(seat.env(env::PUBKEY.name));
+        let other_key = key.as_ref().map(PublicKey::bare) != Some(plan.key.bare());
+        return (Some(Found { name, rung, other_key }), notes);
+    }
+    (None, notes)
+}
+
+/// The newest running seat of this owner that looks at this target, whatever its image: for a verb
+/// that lands nothing. Its agent is what answers, so its command has to be the agent's.
+#[must_use]
+pub fn mine(pod: &Pod, target: &str, owner: Option<&str>) -> Option<SeatName> {
+    let is_mine = |c: &Container<'_>| {
+        let text = |field: &str| c.spec.get(field).and_then(Value::as_str);
+        text("targetContainerName") == Some(target)
+            && c.spec.get("command") == Some(&serde_json::json!(agent_argv()))
+            && env::OWNER.parse(c.env(env::OWNER.name)).as_deref() == owner
+    };
+    let seats = pod.containers().into_iter().filter(|c| c.kind == Kind::Ephemeral && c.is_running());
+    seats.filter(is_mine).filter_map(|c| SeatName::parse(c.name())).max()
+}
+
+fn unfit(seat: &Container<'_>, rung: Rung, wanted: Wanted) -> bool {
+    let id = |field: &str| seat.security(field).and_then(Value::as_u64);
+    let root = rung == Rung::Full;
+    wanted.ceiling.is_some_and(|ceiling| rung > ceiling)
+        || (!root && wanted.uid.is_some_and(|uid| id("runAsUser") != Some(uid.0.into())))
+        || (!root && wanted.gid.is_some_and(|gid| id("runAsGroup") != Some(gid.0.into())))
+}
+
+#[cfg(test)]
+#[path = "reuse_tests.rs"]
+mod tests;

@@ -1,0 +1,95 @@
+use podbench_contract::ids::ContainerId;
+use serde_json::json;
+
+use super::*;
+use crate::spec::security::{NonRoot, Security};
+
+const KEY: &str = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIKHEChAgLwFqB3pJzkGm2E7VJ0sL9hVYx4kq0J3j5m1p me@laptop";
+const KEY2: &str = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIKHEChAgLwFqB3pJzkGm2E7VJ0sL9hVYx4kq0J3j5m1q me@desktop";
+
+fn plan(owner: &str, key: &str) -> Plan {
+    Plan {
+        image: "seat:1".into(),
+        pull: "IfNotPresent",
+        target: "app".into(),
+        target_id: ContainerId::parse("0123456789abcdef").ok(),
+        containers: vec!["app".into()],
+        owner: Some(owner.into()),
+        node: "node1".into(),
+        host_network: false,
+        key: PublicKey::parse(key).unwrap(),
+        mounts: Vec::new(),
+    }
+}
+
+fn degraded(uid: u32) -> Security {
+    Security::Degraded { uid: NonRoot::new(Uid(uid)).unwrap(), gid: Some(Gid(uid)), seccomp: None }
+}
+
+/// A pod with these seats: number, plan, security, running.
+fn pod(seats: &[(u32, Plan, Security, bool)]) -> Pod {
+    let name = |n: u32| SeatName::parse(&format!("podbench-{n}")).unwrap();
+    let specs: Vec<Value> = seats.iter().map(|(n, p, s, _)| p.container(name(*n), s)).collect();
+    let state = |running: bool| if running { json!({"running": {}}) } else { json!({"terminated": {"exitCode": 137}}) };
+    let statuses: Vec<Value> = seats
+        .iter()
+        .map(|(n, _, _, running)| json!({"name": name(*n).to_string(), "state": state(*running)}))
+        .collect();
+    Pod::new(json!({
+        "metadata": {"name": "p", "namespace": "n", "uid": "u"},
+        "spec": {"containers": [{"name": "app"}], "ephemeralContainers": specs},
+        "status": {"ephemeralContainerStatuses": statuses},
+    }))
+    .unwrap()
+}
+
+fn found(pod: &Pod, wanted: Wanted) -> Option<u32> {
+    let target = Ids { uid: Some(Uid(7)), gid: Some(Gid(7)) };
+    find(pod, &plan("me", KEY), target, wanted).0.map(|f| f.name.number())
+}
+
+#[test]
+fn the_newest_running_seat_of_mine_is_entered() {
+    let mine = || plan("me", KEY);
+    let p = pod(&[
+        (1, mine(), degraded(7), true),
+        (2, mine(), degraded(7), true),
+        (3, mine(), degraded(7), false),
+        (4, plan("somebody", KEY), degraded(7), true),
+    ]);
+    assert_eq!(found(&p, Wanted::default()), Some(2));
+}
+
+#[test]
+fn a_planted_seat_is_said_and_somebody_elses_is_not() {
+    let mut planted = plan("me", KEY);
+    planted.image = "evil:1".into();
+    let p = pod(&[(1, planted, degraded(7), true), (2, plan("somebody", KEY), degraded(7), true)]);
+    let (seat, notes) = find(&p, &plan("me", KEY), Ids::default(), Wanted::default());
+    assert_eq!(seat, None);
+    assert_eq!(notes, ["podbench-1 runs and isn't used: its image is evil:1"]);
+}
+
+#[test]
+fn a_ceiling_below_full_does_not_enter_a_root_seat() {
+    let p = pod(&[(1, plan("me", KEY), Security::Full, true)]);
+    assert_eq!(found(&p, Wanted { ceiling: Some(Rung::Degraded), ..Wanted::default() }), None);
+    assert_eq!(found(&p, Wanted { ceiling: Some(Rung::Full), ..Wanted::default() }), Some(1));
+}
+
+#[test]
+fn ids_that_are_asked_for_choose_among_the_seats() {
+    let mine = || plan("me", KEY);
+    let p = pod(&[(1, mine(), degraded(8), true), (2, mine(), degraded(7), true)]);
+    assert_eq!(found(&p, Wanted { uid: Some(Uid(8)), ..Wanted::default() }), Some(1));
+    assert_eq!(found(&p, Wanted { uid: Some(Uid(9)), ..Wanted::default() }), None);
+    assert_eq!(found(&p, Wanted { gid: Some(Gid(8)), ..Wanted::default() }), Some(1));
+}
+
+#[test]
+fn another_laptops_key_is_noticed_and_a_comment_is_not() {
+    let p = pod(&[(1, plan("me", KEY), degraded(7), true)]);
+    let other = |key: &str| find(&p, &plan("me", key), Ids::default(), Wanted::default()).0.unwrap().other_key;
+    assert!(other(KEY2));
+    assert!(!other(&KEY.replace("laptop", "desk")));
+}
