@@ -13,12 +13,13 @@ set -uo pipefail
 # shellcheck source=lib/cgroups.sh
 . "$LIB/cgroups.sh"
 
+[ -e "$MARK" ] || exit 0
 case ${1:-} in
   '' | --purge)
-    [ -e "$MARK" ] || exit 0
-    exec flock --close "$STATE/lock" "$0" --locked "$@"
+    exec 9>"$STATE/lock"
+    flock 9
     ;;
-  --locked) shift ;; # by up.sh, or by the line above
+  --locked) ;; # by up.sh
   *) echo "usage: down.sh [--purge]" >&2; exit 2 ;;
 esac
 

@@ -13,17 +13,19 @@ done
 [ "$(id -u)" = 0 ] || { echo "up.sh makes namespaces, mounts and cgroups: run it as root" >&2; exit 1; }
 command -v go >/dev/null || { echo "up.sh builds the cluster from its sources: install Go first (the version in go.mod)" >&2; exit 1; }
 [ -e "$MARK" ] || [ -z "$(ls -A "$STATE" 2>/dev/null)" ] || { echo "$STATE holds something else: set PODBENCH_CLUSTER_DIR to a new folder" >&2; exit 1; }
-mkdir -p "$STATE"/{run,log} && echo "$NAME" >"$MARK"
 
-# One at a time for each state folder. The daemons must inherit neither the
-# lock nor whatever else the caller has open: `up.sh | cat` has to return.
-if [ "${1:-}" != --locked ]; then
-  exec flock --close "$STATE/lock" "$0" --locked
-fi
+# Whatever else the caller has open isn't for the daemons: `up.sh | cat` has to
+# return. 255 is this script.
 for fd in /proc/self/fd/*; do
   fd=${fd##*/}
-  case $fd in 0 | 1 | 2 | 255) ;; *) eval "exec $fd>&-" 2>/dev/null || true ;; esac # 255: this script
+  case $fd in 0 | 1 | 2 | 255) ;; *) eval "exec $fd>&-" 2>/dev/null || true ;; esac
 done
+# One at a time for each state folder. What is to live on gets `9>&-`.
+mkdir -p "$STATE"
+echo "$NAME" >"$MARK"
+exec 9>"$STATE/lock"
+flock 9
+mkdir -p "$STATE"/{run,log}
 
 BEGAN=${EPOCHREALTIME/./}
 say() { printf '%6.1f s  %s\n' "$(((${EPOCHREALTIME/./} - BEGAN) / 1000))e-3" "$*"; }
@@ -57,15 +59,16 @@ port_free() { ! (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
 # build: the folder of programs and images, into $STATE/run/built. From an empty
 # cache it takes minutes, so it says now and then that it is getting on.
 build() {
-  local log=$STATE/log/build.log builder waited=0
-  "$CLUSTER_HOME/build.sh" >"$STATE/run/built" 2>"$log" &
-  builder=$!
-  while kill -0 "$builder" 2>/dev/null; do
+  local log=$STATE/log/build.log waited=0
+  setsid "$CLUSTER_HOME/build.sh" >"$STATE/run/built" 2>"$log" 9>&- & # a group of its own, to be ended as one
+  BUILDER=$!
+  while kill -0 "$BUILDER" 2>/dev/null; do
     sleep 0.05
     waited=$((waited + 1))
-    [ $((waited % 400)) != 40 ] || say "building from sources: $(grep -vc '^go: ' "$log" || true) packages compiled so far (about 3000 from an empty cache)"
+    [ $((waited % 400)) != 40 ] || say "building from sources: $(grep -vc '^go: ' "$log" || true) packages compiled so far (about 3400 from an empty cache)"
   done
-  wait "$builder" || { tail -n 20 "$log" >&2; return 1; }
+  wait "$BUILDER" || { tail -n 20 "$log" >&2; return 1; }
+  BUILDER=''
 }
 
 # stay_up: the cluster that runs is kept; images that were changed since it was
@@ -80,9 +83,23 @@ stay_up() {
   exit 0
 }
 
+BUILDER=''
+STARTING=''
+finish() {
+  local code=$?
+  [ "$code" != 0 ] || return 0
+  [ -z "$BUILDER" ] || kill -- "-$BUILDER" 2>/dev/null || true
+  echo "up.sh: not done; the logs are in $STATE/log" >&2
+  [ -z "$STARTING" ] || "$CLUSTER_HOME/down.sh" --locked
+  exit "$code"
+}
+trap finish EXIT
+trap 'exit 130' INT TERM HUP
+
 if healthy; then stay_up "already up"; fi
-# With its nodes alive it may only be a fault that somebody left in it.
-if [ -e "$STATE/run/up" ] && "$CLUSTER_HOME/faults.sh" mend 2>/dev/null && wait_for 15 healthy; then
+# With its nodes alive it may only be a fault that somebody left in it, or a
+# machine so busy that a node was late.
+if [ -e "$STATE/run/up" ] && "$CLUSTER_HOME/faults.sh" mend 2>/dev/null && wait_for 60 healthy; then
   stay_up "mended"
 fi
 if [ -n "$(ls -A "$STATE/run")" ]; then
@@ -91,15 +108,7 @@ if [ -n "$(ls -A "$STATE/run")" ]; then
   mkdir -p "$STATE/run"
 fi
 
-finish() {
-  local code=$?
-  [ "$code" != 0 ] || return 0
-  echo "up.sh: not up; the logs are in $STATE/log" >&2
-  "$CLUSTER_HOME/down.sh" --locked
-  exit "$code"
-}
-trap finish EXIT
-trap 'exit 130' INT TERM HUP
+STARTING=1
 
 # 1. What it is made of.
 install_missing

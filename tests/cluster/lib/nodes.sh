@@ -11,13 +11,15 @@ is_node_init() {
     tr '\0' '\n' <"/proc/$1/cmdline" 2>/dev/null | grep -qxF -- "$STATE/node$2"
 }
 
-# in_node N COMMAND...: in all of node N's namespaces. PATH starts with our own
+# in_node N COMMAND...: in all of node N's namespaces, and in nobody else's: a
+# PID file may be older than the machine's last start. PATH begins with our own
 # programs: the distribution's shim or runc must not be found first.
 in_node() {
   local pid
-  pid=$(node_pid "$1")
+  pid=$(node_pid "$1" 2>/dev/null) || pid=''
+  is_node_init "$pid" "$1" || { echo "node$1 isn't running" >&2; return 1; }
   shift
-  PATH=/opt/cluster/bin:/usr/sbin:/usr/bin:/sbin:/bin nsenter -t "$pid" -m -u -i -n -p -- "$@"
+  PATH=/opt/cluster/bin:/usr/sbin:/usr/bin:/sbin:/bin nsenter -t "$pid" -m -u -i -n -p -- "$@" 9>&- # 9: the lock of up.sh
 }
 
 # daemon N NAME COMMAND...: a child of node N's PID 1. Its log is
@@ -59,7 +61,7 @@ api_proxy() {
   # shellcheck disable=SC2016
   setsid -f sh -c 'echo $$ >"$0"; exec "$@"' "$STATE/run/$file.pid" \
     "$BIN/apiproxy" -netns "/proc/$(node_pid 1)/ns/net" -listen "127.0.0.1:$port" "$@" \
-    </dev/null >>"$STATE/log/$file.log" 2>&1
+    </dev/null >>"$STATE/log/$file.log" 2>&1 9>&-
 }
 
 # end_api_proxy FILE: ends that one, if it is (still) one of ours.

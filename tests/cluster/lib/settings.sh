@@ -6,10 +6,12 @@
 #   PODBENCH_CACHE        built programs and images, shared by all checkouts
 # shellcheck shell=bash disable=SC2034 # the variables are used by whoever sources this
 
+export LC_ALL=C # numbers with a point, sorting by byte
+
 CLUSTER_HOME=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 CHECKOUT=$(cd "$CLUSTER_HOME/../.." && pwd)
 LIB=$CLUSTER_HOME/lib
-CACHE=${PODBENCH_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/podbench}
+CACHE=${PODBENCH_CACHE:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/podbench}
 STATE=$(realpath -ms "${PODBENCH_CLUSTER_DIR:-$CHECKOUT/.cluster}")
 
 # The name is the prefix of the cgroups and the kubeconfig's context. It and the

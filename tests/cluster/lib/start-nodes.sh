@@ -8,7 +8,7 @@ start_node() { # N
   "$LIB/node-config.sh" "$1"
   make_cgroups "$1"
   setsid unshare --fork --pid --mount --net --uts --ipc "$LIB/node-init.sh" "$1" "$node" \
-    </dev/null >"$STATE/log/node$1-init.log" 2>&1 &
+    </dev/null >"$STATE/log/node$1-init.log" 2>&1 9>&- &
   init=$!
   # shellcheck disable=SC2317 # run by wait_for
   has_child() { child=$(cat "/proc/$init/task/$init/children") && child=${child// /} && [ -n "$child" ]; }
