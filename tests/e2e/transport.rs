@@ -124,7 +124,7 @@ fn a_second_connection_rides_the_first_and_starts_no_kubectl() {
     person.ssh(&[&alias, "true"]).expect_code(0);
     run(person.ssh_command("ssh", &["-O", "check", &alias])).expect_code(0);
     // The mux client needs no ProxyCommand: it works where PATH holds no kubectl at all.
-    let mut second = person.ssh_command("ssh", &[&alias, "echo second"]);
+    let mut second = person.ssh_command("/usr/bin/ssh", &[&alias, "echo second"]);
     second.env("PATH", "/nonexistent");
     assert_eq!(run(second).text(), "second");
 }
@@ -182,13 +182,19 @@ fn without_its_e_flag_the_direct_argv_breaks_and_with_it_it_works() {
 fn a_direct_exec_that_closes_fd_2_loses_its_tail_and_a_session_does_not() {
     let (_ns, person) = restricted("fd2", &["odd-ids"]);
     let report = person.attach(&["odd-ids"]);
-    let script = "echo one; exec 2>/dev/null; sleep 2; echo two";
-    let mut command = person.command("kubectl");
-    command.args(["exec", "-i", "odd-ids", "-c", text(&report, "/seat/name"), "--", "bash", "-c", &format!("exec bash -c '{script}'")]);
-    let exec = run(command);
-    assert!(!exec.stdout.contains("two"), "the runtime no longer ends an exec whose stderr is closed: {exec:?}");
-    let session = person.ssh(&[&alias(&report), script]);
-    assert_eq!(session.text(), "one\ntwo");
+    // Two lines go in, three seconds apart, to a program that has closed its stderr (spikes/s1-exec-fd2).
+    let remote = "exec 2>/dev/null; exec cat";
+    let echoed = |through: &str| {
+        let mut command = person.command("bash");
+        command.args(["-c", &format!("(echo one; sleep 3; echo two) | {through}")]);
+        run(command).stdout
+    };
+    let seat = text(&report, "/seat/name");
+    let exec = echoed(&format!("kubectl exec -i odd-ids -c {seat} -- bash -c '{remote}'"));
+    assert_eq!(exec, "one\n", "the runtime no longer ends an exec whose stderr is closed");
+    let config = person.ssh_config();
+    let session = echoed(&format!("ssh -F {} {} '{remote}'", config.display(), alias(&report)));
+    assert_eq!(session, "one\ntwo\n");
 }
 
 #[test]
