@@ -170,7 +170,7 @@ impl Ladder {
     }
 
     /// Goes to the next rung that isn't skipped.
-    pub fn next(&mut self) -> Next {
+    pub fn advance(&mut self) -> Next {
         self.now = None;
         while let Some(rung) = self.left.pop() {
             match self.author(rung) {
@@ -215,12 +215,12 @@ impl Ladder {
         let rung = now.rung();
         if let Some(why) = self.worthless(rung, rewrite) {
             self.step(rung, StepOutcome::Withdrawn, Channel::Rehearsal, why, None);
-            return self.next();
+            return self.advance();
         }
         if self.facts.rehearse_only {
             self.would_land = self.would_land.or(Some(rung));
             self.step(rung, StepOutcome::WouldLand, Channel::Rehearsal, "the rehearsal passed".to_owned(), None);
-            return self.next();
+            return self.advance();
         }
         Next::Land(now)
     }
@@ -273,7 +273,7 @@ impl Ladder {
                         self.left.push(Rung::Seat);
                     }
                 }
-                self.next()
+                self.advance()
             }
             After::End(end) => Next::End(end),
         }
@@ -286,7 +286,7 @@ impl Ladder {
         self.step(now.rung(), StepOutcome::Refused, Channel::Kubelet, reason, Some(burnt.to_owned()));
         match trouble {
             // What a kubelet refuses about uid, runAsNonRoot or seccomp may pass on another rung.
-            Trouble::Config(_) => self.next(),
+            Trouble::Config(_) => self.advance(),
             Trouble::Image(_) | Trouble::Start(_) | Trouble::Ended(_) | Trouble::Late(_) | Trouble::Gone(_) => {
                 Next::End(End::Node(trouble))
             }

@@ -28,7 +28,7 @@ fn outcomes(ladder: &Ladder) -> Vec<(Rung, StepOutcome)> {
 fn walk(facts: Facts) -> Vec<Rung> {
     let mut ladder = Ladder::new(facts);
     let mut tried = Vec::new();
-    let mut next = ladder.next();
+    let mut next = ladder.advance();
     while let Some(r) = rung(&next) {
         tried.push(r);
         next = ladder.refused(Channel::Rehearsal, pod_security(&["me"]), "me");
@@ -64,7 +64,7 @@ fn a_ceiling_is_also_the_classic_order_below_it() {
 #[test]
 fn a_skipped_rung_says_why_and_spends_no_name() {
     let mut ladder = Ladder::new(Facts { ceiling: Some(Rung::Degraded), ..Facts::default() });
-    assert_eq!(rung(&ladder.next()), Some(Rung::Seat));
+    assert_eq!(rung(&ladder.advance()), Some(Rung::Seat));
     let steps = ladder.steps();
     assert_eq!(steps[0].reason, "--max-rung degraded");
     assert!(steps[1].reason.contains("--target-uid"));
@@ -74,7 +74,7 @@ fn a_skipped_rung_says_why_and_spends_no_name() {
 #[test]
 fn a_stripped_ptrace_capability_withdraws_the_full_rung() {
     let mut ladder = Ladder::new(Facts { ceiling: Some(Rung::Full), ..known(7) });
-    ladder.next();
+    ladder.advance();
     let next = ladder.rehearsed(&Rewrite { ptrace_stripped: true, ..Rewrite::default() });
     assert_eq!(rung(&next), Some(Rung::Degraded));
     assert_eq!(outcomes(&ladder), [(Rung::Full, StepOutcome::Withdrawn)]);
@@ -84,7 +84,7 @@ fn a_stripped_ptrace_capability_withdraws_the_full_rung() {
 fn a_stripped_capability_beside_a_root_target_lands_with_one_warning() {
     for facts in [known(0), Facts::default()] {
         let mut ladder = Ladder::new(facts);
-        ladder.next();
+        ladder.advance();
         let stripped = Rewrite { ptrace_stripped: true, ..Rewrite::default() };
         assert!(matches!(ladder.rehearsed(&stripped), Next::Land(Security::Full)));
         assert_eq!(ladder.landed(&stripped), Next::Done(Rung::Full));
@@ -95,7 +95,7 @@ fn a_stripped_capability_beside_a_root_target_lands_with_one_warning() {
 #[test]
 fn forced_non_root_beside_root_is_withdrawn_even_for_a_root_target() {
     let mut ladder = Ladder::new(known(0));
-    ladder.next();
+    ladder.advance();
     let next = ladder.rehearsed(&Rewrite { non_root_forced: true, ..Rewrite::default() });
     assert_eq!(rung(&next), Some(Rung::Seat));
     assert_eq!(ladder.steps()[0].outcome, StepOutcome::Withdrawn);
@@ -104,7 +104,7 @@ fn forced_non_root_beside_root_is_withdrawn_even_for_a_root_target() {
 #[test]
 fn a_degraded_seat_at_other_ids_than_the_targets_is_withdrawn() {
     let mut ladder = Ladder::new(known(7));
-    ladder.next();
+    ladder.advance();
     let next = ladder.rehearsed(&Rewrite { ids_changed: Some("runAsUser 1".into()), ..Rewrite::default() });
     assert_eq!(rung(&next), Some(Rung::Full));
 }
@@ -112,7 +112,7 @@ fn a_degraded_seat_at_other_ids_than_the_targets_is_withdrawn() {
 #[test]
 fn any_other_rewrite_is_a_line_and_lands() {
     let mut ladder = Ladder::new(known(7));
-    ladder.next();
+    ladder.advance();
     let noted = Rewrite { notes: vec!["capabilities.add gained CHOWN".into()], ..Rewrite::default() };
     assert!(matches!(ladder.rehearsed(&noted), Next::Land(_)));
     ladder.landed(&noted);
@@ -122,7 +122,7 @@ fn any_other_rewrite_is_a_line_and_lands() {
 #[test]
 fn an_older_seat_that_violates_pod_security_ends_the_walk_by_name() {
     let mut ladder = Ladder::new(known(7));
-    ladder.next();
+    ladder.advance();
     let next = ladder.refused(Channel::Rehearsal, pod_security(&["podbench-1", "podbench-2"]), "podbench-2");
     let Next::End(End::Offenders(others, _)) = next else { panic!("{next:?}") };
     assert_eq!(others, ["podbench-1"]);
@@ -131,7 +131,7 @@ fn an_older_seat_that_violates_pod_security_ends_the_walk_by_name() {
 #[test]
 fn a_pod_that_violates_pod_security_by_itself_ends_the_walk() {
     let mut ladder = Ladder::new(known(7));
-    ladder.next();
+    ladder.advance();
     let next = ladder.refused(Channel::Rehearsal, pod_security(&[]), "podbench-1");
     assert!(matches!(next, Next::End(End::Offenders(others, _)) if others.is_empty()));
 }
@@ -148,13 +148,13 @@ fn what_is_not_about_the_rung_ends_the_walk() {
     let webhook = Refusal::WebhookFailed { webhook: "w".into(), words: "timeout".into() };
     for refusal in [Refusal::Rbac(right), webhook, Refusal::Unreachable("refused".into()), Refusal::Conflict] {
         let mut ladder = Ladder::new(known(7));
-        ladder.next();
+        ladder.advance();
         let next = ladder.refused(Channel::Rehearsal, refusal.clone(), "podbench-1");
         assert_eq!(next, Next::End(End::Refused(refusal)));
         assert_eq!(ladder.steps().len(), 1);
     }
     let mut ladder = Ladder::new(known(7));
-    ladder.next();
+    ladder.advance();
     let frozen = Refusal::Frozen { container: "podbench-1".into(), words: "may not be changed".into() };
     assert!(matches!(ladder.refused(Channel::Rehearsal, frozen, "x"), Next::End(End::Frozen(name, _)) if name == "podbench-1"));
 }
@@ -162,7 +162,7 @@ fn what_is_not_about_the_rung_ends_the_walk() {
 #[test]
 fn a_kubelets_refusal_burns_the_name_and_tries_the_next_rung() {
     let mut ladder = Ladder::new(known(7));
-    ladder.next();
+    ladder.advance();
     ladder.rehearsed(&Rewrite::default());
     let words = Words { reason: "CreateContainerConfigError".into(), message: "runAsNonRoot".into() };
     let next = ladder.node_refused(Trouble::Config(words), "podbench-1");
@@ -173,7 +173,7 @@ fn a_kubelets_refusal_burns_the_name_and_tries_the_next_rung() {
 #[test]
 fn an_image_that_cannot_be_had_burns_one_name_and_not_three() {
     let mut ladder = Ladder::new(known(7));
-    ladder.next();
+    ladder.advance();
     ladder.rehearsed(&Rewrite::default());
     let trouble = Trouble::Image(Words { reason: "ImagePullBackOff".into(), message: "not found".into() });
     assert_eq!(ladder.node_refused(trouble.clone(), "podbench-1"), Next::End(End::Node(trouble)));
@@ -187,7 +187,7 @@ fn a_uid_that_the_server_allows_is_taken_for_the_seat_rung() {
     };
     let mut ladder = Ladder::new(known(7));
     let mut seats = Vec::new();
-    let mut next = ladder.next();
+    let mut next = ladder.advance();
     while let Next::Rehearse(security) = &next {
         if let Security::Seat { uid, .. } = security {
             seats.push(uid.uid());
@@ -200,7 +200,7 @@ fn a_uid_that_the_server_allows_is_taken_for_the_seat_rung() {
 #[test]
 fn a_dry_run_rehearses_every_rung_and_names_the_one_that_would_land() {
     let mut ladder = Ladder::new(Facts { rehearse_only: true, ..known(7) });
-    let mut next = ladder.next();
+    let mut next = ladder.advance();
     while let Next::Rehearse(security) = &next {
         next = if security.rung() == Rung::Degraded {
             ladder.refused(Channel::Rehearsal, pod_security(&["podbench-1"]), "podbench-1")

@@ -7,7 +7,9 @@ use podbench::cli::{self, Output};
 use podbench::commands::{self, Done};
 use podbench::error::{Failure, Kind};
 use podbench::kubectl::run::Interrupt;
-use podbench::settings::{self, Settings};
+use podbench::report::failure;
+use podbench::report::style::Style;
+use podbench::settings::{self, Settings, WIDTH};
 
 fn main() -> ExitCode {
     let cli = match cli::parse(std::env::args_os()) {
@@ -32,18 +34,18 @@ fn main() -> ExitCode {
             }
             failure.map_or(ExitCode::SUCCESS, |failure| {
                 // stdout has its one object already.
-                err(&format!("{failure}\n"));
+                err(&failure::text(&failure, Style::stderr(&settings)));
                 failure.kind.exit().into()
             })
         }
         Err(failure) => {
             match cli.output {
                 Output::Json => {
-                    if let Err(code) = out(&format!("{:#}\n", failure.to_json())) {
+                    if let Err(code) = out(&failure::json(&failure)) {
                         return code;
                     }
                 }
-                Output::Text => err(&format!("{failure}\n")),
+                Output::Text => err(&failure::text(&failure, Style { width: WIDTH, color: settings::stderr_color() })),
             }
             failure.kind.exit().into()
         }

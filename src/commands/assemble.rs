@@ -5,7 +5,6 @@ use podbench_contract::keys::PublicKey;
 use podbench_contract::measurement::Measurement;
 use podbench_contract::oracle;
 use podbench_contract::rung::Rung;
-use serde_json::Value;
 
 use super::{Session, pick};
 use crate::cli::SshArgs;
@@ -13,6 +12,8 @@ use crate::error::Failure;
 use crate::pod::ids::Ids;
 use crate::pod::target::Choice;
 use crate::report::attach as wire;
+use crate::report::supports::{Place, supports};
+use crate::report::warnings;
 use crate::spec::ephemeral::Plan;
 use crate::ssh::{self, Identity, SshSeat};
 
@@ -44,15 +45,27 @@ pub(super) struct Report<'a> {
 
 impl Report<'_> {
     /// The value that is printed, as JSON or as text.
-    pub(super) fn value(self, session: &Session<'_>) -> Value {
+    pub(super) fn value(self, session: &Session<'_>) -> wire::Attach {
         let m = self.measured.as_ref().ok().copied();
+        let known = warnings::Known {
+            rung: self.rung,
+            host_network: self.plan.host_network,
+            version: env!("CARGO_PKG_VERSION"),
+        };
         let mut warnings = self.warnings;
-        if let Err(why) = &self.measured {
-            warnings.push(format!("the seat couldn't be measured: {why}"));
+        if m.is_some() {
+            warnings.extend(warnings::warnings(m, &known));
         }
+        let seat = self.seat.to_string();
+        let place = Place {
+            context: session.cluster.context.as_deref(),
+            namespace: self.picked.pod.namespace(),
+            pod: self.picked.pod.name(),
+            seat: &seat,
+        };
         let target = m.and_then(|m| m.target.as_ref());
         let text = |s: &str| (!s.is_empty()).then(|| s.to_owned());
-        let report = wire::Attach {
+        wire::Attach {
             schema: wire::SCHEMA.to_owned(),
             context: self.picked.context.name.clone(),
             namespace: self.picked.pod.namespace().to_owned(),
@@ -82,15 +95,14 @@ impl Report<'_> {
                 gid: m.and_then(|m| m.seat.gid()),
                 cap_eff: m.and_then(|m| m.seat.cap_eff.value().copied()),
             },
-            supports: super::stub::supports(m, self.measured.as_ref().err().map(String::as_str), &self.ssh),
+            supports: supports(self.measured.as_ref().map(|m| *m).map_err(String::as_str), &self.ssh, &place),
             blocker: m.and_then(oracle::primary),
             measurement: m.cloned(),
             ssh: self.ssh,
             resized: None,
             calls: calls(session),
             warnings,
-        };
-        value(&report)
+        }
     }
 }
 
@@ -105,10 +117,6 @@ fn pod(picked: &pick::Picked) -> wire::Pod {
 
 fn calls(session: &Session<'_>) -> wire::Calls {
     wire::Calls { kubectl: session.kubectl.calls(), wall_ms: session.kubectl.elapsed_ms() }
-}
-
-fn value(report: &wire::Attach) -> Value {
-    serde_json::to_value(report).unwrap_or_default()
 }
 
 /// The way in: what was written or is to be printed.
@@ -190,7 +198,7 @@ pub(super) fn dry_run(
     ids: Ids,
     would: (SeatName, Rung),
     walked: (Vec<wire::Step>, Vec<String>),
-) -> Value {
+) -> wire::Attach {
     let (steps, warnings) = walked;
     let ssh = wire::Ssh { alias: None, config: None, login: None, why: Some("--dry-run: nothing was written".to_owned()) };
     let report = Report {

@@ -94,16 +94,18 @@ pub fn run(args: &cli::Attach, session: &Session<'_>, local: &Local) -> Result<D
         found.map(|f| reused(&mut steps, f))
     };
     if seat.is_none() {
+        session.progress("landing a seat");
         let facts = facts(args, &picked.pod, &target.name, ids);
         match walk(args, session, &mut picked.pod, &mut plan, facts, &mut steps, &mut warnings)? {
             Walk::Landed(landed) => seat = Some(landed),
             Walk::WouldLand(rung, name) => {
-                return Ok(Answer::Value(assemble::dry_run(session, &picked, &target, &plan, ids, (name, rung), (steps, warnings))).into());
+                return Ok(Answer::Attach(Box::new(assemble::dry_run(session, &picked, &target, &plan, ids, (name, rung), (steps, warnings)))).into());
             }
         }
     }
     let Some(mut seat) = seat else { return Err(Failure::new(Kind::Bug, "a walk ended without a seat or a reason")) };
     // Box 7: measure, and correct the ids once.
+    session.progress("measuring the seat");
     let mut measured = ask(args, session, &picked.pod, &plan, &seat)?;
     if let Some(facts) = correction(args, &measured, &picked.pod, &target.name) {
         let wanted = Wanted { ceiling: args.max_rung, uid: facts.target.uid, gid: facts.target.gid };
@@ -140,9 +142,10 @@ pub fn run(args: &cli::Attach, session: &Session<'_>, local: &Local) -> Result<D
         ssh: ssh.ssh,
         warnings,
     };
-    let value = report.value(session);
-    let failure = args.require.and_then(|rung| explain::required(session, rung, &value, args));
-    Ok(Done { answer: Answer::Value(value), failure })
+    let report = report.value(session);
+    let failure = args.require.and_then(|rung| explain::required(session, rung, &report, args));
+    session.ui.clear();
+    Ok(Done { answer: Answer::Attach(Box::new(report)), failure })
 }
 
 fn plan(

@@ -3,7 +3,6 @@
 
 use podbench_contract::rung::Rung;
 use podbench_contract::text::escape_lines;
-use serde_json::Value;
 
 use super::Session;
 use crate::cli;
@@ -14,7 +13,7 @@ use crate::ladder::{End, Trouble};
 use crate::pod::state::{NotNow, Stopped, node_trouble};
 use crate::pod::target::NoSuch;
 use crate::pod::{Pod, State};
-use crate::report::attach::{Channel, Outcome, Step};
+use crate::report::attach::{Attach, Channel, Outcome, Step};
 use crate::spec::ephemeral::Plan;
 use crate::spec::mounts::NoMount;
 
@@ -51,28 +50,28 @@ pub(super) fn no_mount(session: &Session<'_>, pod: &Pod, no: &NoMount) -> Failur
 
 /// Nothing can start beside the target now.
 pub(super) fn not_now(session: &Session<'_>, pod: &Pod, no: &NotNow) -> Failure {
-    let (name, kubectl) = (pod.name(), session.kubectl);
+    let name = pod.name();
     let nothing = "nothing was written";
     match no {
         NotNow::Static => Failure::cluster(format!("pod {name} is a static pod"))
             .because(format!("the kubelet of node {} made it from a file, and the API server can't add a container to it; {nothing}", pod.node())),
         NotNow::Completed(phase) => Failure::cluster(format!("pod {name} is completed ({phase}): nothing runs in it"))
             .because(format!("a seat looks at a running process; {nothing}"))
-            .hint(kubectl.command(&["logs", name, "--all-containers", "--tail=50"])),
+            .hint(session.command(&["logs", name, "--all-containers", "--tail=50"])),
         NotNow::Deleted => Failure::cluster(format!("pod {name} is being deleted"))
             .because(format!("a seat would go with it; {nothing}"))
-            .hint(kubectl.command(&["get", "pods"])),
+            .hint(session.command(&["get", "pods"])),
         NotNow::Windows => Failure::cluster(format!("pod {name} runs Windows containers"))
             .because(format!("a seat is a Linux container; {nothing}")),
         NotNow::Unscheduled(why) => Failure::cluster(format!("pod {name} has no node yet: {why}"))
             .because(format!("nothing runs in it; {nothing}"))
-            .hint(kubectl.command(&["describe", "pod", name])),
+            .hint(session.command(&["describe", "pod", name])),
         NotNow::Target(stopped) => target_stopped(session, pod, stopped),
     }
 }
 
 fn target_stopped(session: &Session<'_>, pod: &Pod, stopped: &Stopped) -> Failure {
-    let (name, kubectl) = (pod.name(), session.kubectl);
+    let name = pod.name();
     let Stopped { container, waits_for, reason, message, restarts, last, ended } = stopped;
     let waits = if waits_for == container {
         format!("container {container} of pod {name} doesn't run: {reason}")
@@ -93,7 +92,7 @@ fn target_stopped(session: &Session<'_>, pod: &Pod, stopped: &Stopped) -> Failur
     failure = failure.because("a seat lives and dies with its target, and its name is spent for the pod's life: nothing was written");
     let previous = last.is_some() && waits_for == container;
     let log: &[&str] = if previous { &["logs", name, "-c", waits_for, "--previous"] } else { &["logs", name, "-c", waits_for] };
-    failure = failure.hint(kubectl.command(log));
+    failure = failure.hint(session.command(log));
     // An init container that goes on for ever can be looked at itself.
     let running = pod.container(waits_for).is_some_and(|c| c.is_running());
     if running && !ended {
@@ -123,7 +122,7 @@ pub(super) fn dead_node(session: &Session<'_>, pod: &Pod) -> Result<Option<Failu
     Ok(Some(
         Failure::cluster(format!("node {} doesn't answer: {why}", pod.node()))
             .because("nothing can be started on it, nor reached; nothing was written")
-            .hint(session.kubectl.command(&["describe", "node", pod.node()])),
+            .hint(session.bare(&["describe", "node", pod.node()])),
     ))
 }
 
@@ -154,7 +153,6 @@ pub(super) fn cut_off(session: &Session<'_>, pod: &Pod, error: Error) -> Failure
 /// The walk ended without a seat.
 pub(super) fn ended(session: &Session<'_>, pod: &Pod, plan: &Plan, end: &End, steps: &[Step]) -> Failure {
     let name = pod.name();
-    let kubectl = session.kubectl;
     let failure = match end {
         End::WouldLand(_) => Failure::new(Kind::Bug, "a rehearsal was taken for a refusal"),
         End::Exhausted => Failure::cluster(format!("no seat can be landed in pod {name}")),
@@ -170,18 +168,28 @@ pub(super) fn ended(session: &Session<'_>, pod: &Pod, plan: &Plan, end: &End, st
             };
             Failure::cluster(refusal.words())
                 .because(what)
-                .hint(kubectl.command(&["get", "namespace", pod.namespace(), "--show-labels"]))
+                .hint(session.bare(&["get", "namespace", pod.namespace(), "--show-labels"]))
         }
         End::Frozen(container, refusal) => Failure::cluster(refusal.words())
             .because(format!("a mutating policy that is newer than {container} would change it, and nobody may: no seat can be added until the pod is replaced"))
-            .hint(kubectl.command(&["get", "mutatingadmissionpolicies,mutatingwebhookconfigurations"])),
+            .hint(session.bare(&["get", "mutatingadmissionpolicies,mutatingwebhookconfigurations"])),
         End::Refused(refusal) => return refused(session, refusal),
         End::Node(trouble) => node(session, pod, plan, trouble),
     };
-    let failure = steps.iter().fold(failure, |f, step| f.because(step_line(step)));
-    match end {
-        End::Exhausted => failure.hint(kubectl.command(&["describe", "pod", name])),
-        End::WouldLand(_) | End::Offenders(..) | End::Frozen(..) | End::Refused(_) | End::Node(_) => failure,
+    match (end, steps.split_last()) {
+        (End::Exhausted, _) => {
+            let failure = steps.iter().fold(failure, |f, step| f.because(step_line(step)));
+            failure.hint(session.command(&["describe", "pod", name]))
+        }
+        // The last step's words are the message.
+        (End::WouldLand(_) | End::Offenders(..) | End::Frozen(..) | End::Refused(_) | End::Node(_), Some((last, before))) => {
+            let failure = before.iter().fold(failure, |f, step| f.because(step_line(step)));
+            match &last.burnt {
+                Some(burnt) => failure.because(format!("the name {burnt} is spent for the pod's life")),
+                None => failure,
+            }
+        }
+        (_, None) => failure,
     }
 }
 
@@ -191,14 +199,14 @@ fn refused(session: &Session<'_>, refusal: &Refusal) -> Failure {
         Refusal::Conflict => failure.because("the pod was written by somebody else each time podbench tried").hint(session.again("POD")),
         Refusal::NoSubresource(_) => failure
             .because("this server has no ephemeral containers: they came with Kubernetes 1.25")
-            .hint(session.kubectl.command(&["version"])),
+            .hint(session.bare(&["version"])),
         _ => failure,
     }
 }
 
 fn node(session: &Session<'_>, pod: &Pod, plan: &Plan, trouble: &Trouble) -> Failure {
     let (name, words) = (pod.name(), trouble.words());
-    let describe = session.kubectl.command(&["describe", "pod", name]);
+    let describe = session.command(&["describe", "pod", name]);
     match trouble {
         Trouble::Image(_) => Failure::cluster(format!("the seat's image can't be had: {words}"))
             .because(format!("node {} was to pull {}; the kubelet goes on trying, and a later attach enters the seat if it starts", pod.node(), plan.image))
@@ -228,7 +236,7 @@ fn node(session: &Session<'_>, pod: &Pod, plan: &Plan, trouble: &Trouble) -> Fai
                 .because(format!("it is stored, and node {} may still start it; a later attach then enters it", pod.node()))
                 .hint(describe)
         }
-        Trouble::Gone(_) => Failure::cluster(words.to_string()).hint(session.kubectl.command(&["get", "pods"])),
+        Trouble::Gone(_) => Failure::cluster(words.to_string()).hint(session.command(&["get", "pods"])),
     }
 }
 
@@ -253,14 +261,14 @@ pub(super) fn step_line(step: &Step) -> String {
 }
 
 /// `--require`, where it isn't met.
-pub(super) fn required(session: &Session<'_>, rung: Rung, report: &Value, args: &cli::Attach) -> Option<Failure> {
-    let measured = report.pointer("/rung/measured").and_then(Value::as_str).and_then(|r| r.parse::<Rung>().ok());
+pub(super) fn required(session: &Session<'_>, rung: Rung, report: &Attach, args: &cli::Attach) -> Option<Failure> {
+    let measured = report.rung.measured;
     if measured.is_some_and(|m| m >= rung) {
         return None;
     }
     let got = measured.map_or_else(|| "nothing was measured".to_owned(), |m| format!("the seat measures {m}"));
     let mut failure = Failure::new(Kind::Require, format!("--require {rung}: {got}"));
-    let pod = report.pointer("/pod/name").and_then(Value::as_str).unwrap_or("POD");
+    let pod = &report.pod.name;
     if args.max_rung.is_none_or(|ceiling| ceiling < rung) {
         failure = failure.hint(session.again(&format!("{pod} --new --max-rung {rung} --require {rung}")));
     }

@@ -11,10 +11,7 @@ pub mod ssh_config;
 
 mod assemble;
 mod explain;
-mod stub;
 mod version;
-
-use std::io::Write as _;
 
 use serde_json::Value;
 
@@ -23,20 +20,25 @@ use crate::error::Failure;
 use crate::kubectl::Kubectl;
 use crate::kubectl::call::Scope;
 use crate::kubectl::run::{Interrupt, Real};
-use crate::kubectl::transcript::Transcript;
+use crate::kubectl::transcript::{Transcript, quote};
+use crate::report;
+use crate::report::style::Style;
 use crate::settings::{Cluster, Settings};
+use crate::ui::Ui;
 
 /// What a verb has for stdout.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub enum Answer {
-    /// A value, printed as JSON or rendered as text.
-    Value(Value),
+    /// The report of `attach`; its text is rendered from it and from nothing else.
+    Attach(Box<report::attach::Attach>),
+    /// A value, and its text.
+    Value(Value, String),
     /// Text that is what it is in either format.
     Text(String),
 }
 
 /// What a verb is done with: an answer, and a failure that comes after it (`--require`).
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Done {
     /// For stdout.
     pub answer: Answer,
@@ -60,12 +62,16 @@ pub struct Session<'a> {
     pub kubectl: &'a Kubectl,
     /// The words after `podbench` that lead here, for hints: `attach`.
     pub verb: &'static str,
+    /// The terminal.
+    pub ui: Ui,
 }
 
 impl Session<'_> {
-    /// Tells a person something while the verb goes on. stdout is for the answer.
-    pub fn say(&self, line: &str) {
-        let _ = writeln!(std::io::stderr(), "{line}");
+    /// What is going on now. Not with `-v`, whose lines say it already.
+    pub fn progress(&self, text: &str) {
+        if self.cluster.verbosity == 0 {
+            self.ui.progress(text);
+        }
     }
 
     /// ` in namespace x`, where it is known.
@@ -74,11 +80,58 @@ impl Session<'_> {
         self.kubectl.namespace().map_or_else(String::new, |n| format!(" in namespace {n}"))
     }
 
-    /// The same verb with this pod, to paste.
+    /// The same verb with this, to paste.
     #[must_use]
     pub fn again(&self, rest: &str) -> String {
-        let namespace = self.kubectl.namespace().map_or_else(String::new, |n| format!(" -n {n}"));
-        format!("podbench {} {rest}{namespace}", self.verb)
+        self.verb(self.verb, rest)
+    }
+
+    /// A verb of podbench's, to paste.
+    #[must_use]
+    pub fn verb(&self, verb: &str, rest: &str) -> String {
+        format!("podbench {verb} {rest}{}", self.flags(true))
+    }
+
+    /// A kubectl command in this namespace, to paste.
+    #[must_use]
+    pub fn command(&self, words: &[&str]) -> String {
+        let words: Vec<String> = words.iter().map(|w| quote(w)).collect();
+        match words.split_first() {
+            // The flags right after the verb: what follows `--` is another program's.
+            Some((verb, rest)) => format!("kubectl {verb}{} {}", self.flags(true), rest.join(" ")),
+            None => "kubectl".to_owned(),
+        }
+    }
+
+    /// A kubectl command about something that isn't in a namespace.
+    #[must_use]
+    pub fn bare(&self, words: &[&str]) -> String {
+        let words: Vec<String> = words.iter().map(|w| quote(w)).collect();
+        format!("kubectl {}{}", words.join(" "), self.flags(false))
+    }
+
+    /// What the user typed about the cluster, and the namespace where it isn't only the context's.
+    fn flags(&self, namespace: bool) -> String {
+        let Cluster { kubeconfig, context, as_user, as_groups, as_uid, .. } = self.cluster;
+        let mut flags = String::new();
+        let mut flag = |name: &str, value: &str| flags.extend([" ", name, &quote(value)]);
+        if namespace && let Some(name) = self.kubectl.namespace() {
+            flag("-n ", name);
+        }
+        if let Some(file) = kubeconfig {
+            flag("--kubeconfig=", &file.display().to_string());
+        }
+        if let Some(name) = context {
+            flag("--context=", name);
+        }
+        if let Some(user) = as_user {
+            flag("--as=", user);
+        }
+        as_groups.iter().for_each(|group| flag("--as-group=", group));
+        if let Some(uid) = as_uid {
+            flag("--as-uid=", uid);
+        }
+        flags
     }
 }
 
@@ -91,13 +144,13 @@ pub fn run(cli: &Cli, settings: &Settings, interrupt: Interrupt) -> Result<Done,
         Verb::Attach(args) => {
             let local = attach::local(args, settings, &cli.cluster)?;
             let kubectl = kubectl(settings, &local.cluster, interrupt)?;
-            let session = Session { settings, cluster: &local.cluster, kubectl: &kubectl, verb: "attach" };
+            let session = Session { settings, cluster: &local.cluster, kubectl: &kubectl, verb: "attach", ui: Ui::new(settings) };
             attach::run(args, &session, &local)
         }
         Verb::SshConfig(args) => {
             let cluster = Cluster::resolve(&cli.cluster, settings)?;
             let kubectl = kubectl(settings, &cluster, interrupt)?;
-            let session = Session { settings, cluster: &cluster, kubectl: &kubectl, verb: "ssh-config" };
+            let session = Session { settings, cluster: &cluster, kubectl: &kubectl, verb: "ssh-config", ui: Ui::new(settings) };
             ssh_config::run(args, &session)
         }
         Verb::Version => {
@@ -121,9 +174,13 @@ fn kubectl(settings: &Settings, cluster: &Cluster, interrupt: Interrupt) -> Resu
 
 /// What goes to stdout for an answer.
 #[must_use]
-pub fn printed(answer: &Answer, output: Output, _settings: &Settings) -> String {
+pub fn printed(answer: &Answer, output: Output, settings: &Settings) -> String {
     match (answer, output) {
-        (Answer::Text(text), _) => text.clone(),
-        (Answer::Value(value), Output::Json | Output::Text) => format!("{value:#}\n"),
+        (Answer::Text(text), _) | (Answer::Value(_, text), Output::Text) => text.clone(),
+        (Answer::Value(value, _), Output::Json) => format!("{value:#}\n"),
+        (Answer::Attach(report), Output::Text) => report::text::attach(report, Style::stdout(settings)),
+        (Answer::Attach(report), Output::Json) => {
+            format!("{:#}\n", serde_json::to_value(report).unwrap_or_default())
+        }
     }
 }

@@ -11,7 +11,6 @@ use crate::error::Failure;
 use crate::kubectl::refusal::Refusal;
 use crate::kubectl::{Context, Error, Kubectl, Started};
 use crate::pod::{Pod, State, is_dns};
-use super::stub as ui;
 
 /// The pod, the context it is in, and who is asking.
 pub struct Picked {
@@ -175,15 +174,19 @@ fn choose(
             || format!("there are {} pods{place}", pods.len()),
             |p| format!("{} pods have `{p}` in their name{place}", pods.len()),
         );
-        if !(prompt && session.settings.stdin_tty && session.settings.stderr_tty) {
+        if !(prompt && session.ui.can_ask()) {
             let mut failure = Failure::input(what).because(table(&rows));
             if let Some(first) = pods.first() {
                 failure = failure.hint(session.again(first.name()));
             }
             return Err(failure);
         }
-        let at = ui::choose(&what, &table(&rows).lines().map(str::to_owned).collect::<Vec<_>>())?;
-        return Ok((pods.swap_remove(at.min(pods.len() - 1)), None));
+        // The table's head belongs to the question, or it could be picked.
+        let lines: Vec<String> = table(&rows).lines().skip(1).map(str::to_owned).collect();
+        return match session.ui.pick(&format!("{what}; which one?"), &lines)? {
+            Some(at) if at < pods.len() => Ok((pods.swap_remove(at), None)),
+            Some(_) | None => Err(Failure::input("no pod was picked")),
+        };
     }
     let Some(pod) = pods.pop() else {
         let message = part.map_or_else(
@@ -194,10 +197,10 @@ fn choose(
         if !all.is_empty() {
             failure = failure.because(format!("pods there: {}", shorten(&all)));
         }
-        return Err(failure.hint(session.kubectl.command(&["get", "pods"])));
+        return Err(failure.hint(session.command(&["get", "pods"])));
     };
     let why = part.map_or_else(|| "the only pod there".to_owned(), |p| format!("the only match for `{p}`"));
-    session.say(&format!("using pod {}, {why}", pod.name()));
+    session.ui.note(&format!("using pod {}, {why}", pod.name()));
     Ok((pod, Some(why)))
 }
 
@@ -210,7 +213,7 @@ fn of_owner(
 ) -> Result<(Pod, Option<String>), Failure> {
     let selector = selector(owner).ok_or_else(|| {
         Failure::input(format!("{kind} {name} selects no pods"))
-            .hint(session.kubectl.command(&["get", kind, name, "-o", "yaml"]))
+            .hint(session.command(&["get", kind, name, "-o", "yaml"]))
     })?;
     let value = session.kubectl.list_pods(Some(&selector))?.finish()?;
     let mut pods = list(value)?;
@@ -218,13 +221,13 @@ fn of_owner(
     let count = pods.len();
     let Some(pod) = pods.into_iter().next() else {
         return Err(Failure::cluster(format!("{kind} {name} has no pods"))
-            .hint(session.kubectl.command(&["describe", kind, name])));
+            .hint(session.command(&["describe", kind, name])));
     };
     let why = match count {
         1 => format!("the only pod of {kind} {name}"),
         _ => format!("the first ready one of {count} pods of {kind} {name}"),
     };
-    session.say(&format!("using pod {}, {why}", pod.name()));
+    session.ui.note(&format!("using pod {}, {why}", pod.name()));
     Ok((pod, Some(why)))
 }
 
@@ -270,16 +273,16 @@ fn denied(error: Error, query: &Query) -> Failure {
 }
 
 fn no_namespace(session: &Session<'_>, words: &str) -> Failure {
-    Failure::input(words.to_owned()).hint(session.kubectl.command(&["get", "namespaces"]))
+    Failure::input(words.to_owned()).hint(session.bare(&["get", "namespaces"]))
 }
 
 fn shorten(names: &[String]) -> String {
     const MOST: usize = 12;
-    let mut text = names.iter().take(MOST).cloned().collect::<Vec<_>>().join(", ");
-    if names.len() > MOST {
-        text.push_str(&format!(" and {} more", names.len() - MOST));
+    let text = names.iter().take(MOST).cloned().collect::<Vec<_>>().join(", ");
+    match names.len().checked_sub(MOST) {
+        None | Some(0) => text,
+        Some(more) => format!("{text} and {more} more"),
     }
-    text
 }
 
 /// NAME, READY, STATUS, AGE.

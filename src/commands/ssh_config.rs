@@ -24,7 +24,7 @@ pub fn run(args: &cli::SshConfig, session: &Session<'_>) -> Result<Done, Failure
     let target = target::choose(pod, asked).map_err(|no| explain::no_target(session, pod, &no))?;
     let Some(seat) = reuse::mine(pod, &target.name, picked.owner.as_deref()) else {
         return Err(Failure::input(format!("no seat of yours runs beside {} in pod {}", target.name, pod.name()))
-            .hint(format!("podbench attach {} -n {}", pod.name(), pod.namespace())));
+            .hint(session.verb("attach", pod.name())));
     };
     let id = pod.container(&target.name).and_then(|c| c.id());
     let question = Question {
@@ -35,7 +35,7 @@ pub fn run(args: &cli::SshConfig, session: &Session<'_>) -> Result<Done, Failure
         probe: false,
     };
     let measured = measure(session.kubectl, question).map_err(|e| match e {
-        Unmeasured::Exec(error @ Error::Refused(_)) | Unmeasured::Exec(error @ Error::Interrupted) => error.into(),
+        Unmeasured::Exec(error @ (Error::Refused(_) | Error::Interrupted)) => error.into(),
         other => Failure::cluster(format!("{seat} couldn't be measured: {other}")),
     })?;
     let way = assemble::ssh(&args.ssh, session, &identity, &picked, seat, Some(&measured))?;
@@ -44,9 +44,14 @@ pub fn run(args: &cli::SshConfig, session: &Session<'_>) -> Result<Done, Failure
     }
     if way.ssh.alias.is_none() {
         return Err(Failure::cluster(way.ssh.why.unwrap_or_default())
-            .hint(session.kubectl.command(&["exec", pod.name(), "-c", &seat.to_string(), "-it", "--", "sh"])));
+            .hint(session.command(&["exec", pod.name(), "-c", &seat.to_string(), "-it", "--", "sh"])));
     }
-    Ok(Answer::Value(json!({
+    let text = format!(
+        "{}\n{}",
+        way.ssh.config.as_deref().unwrap_or_default(),
+        way.ssh.alias.as_ref().map(|alias| format!("ssh {alias}\n")).unwrap_or_default()
+    );
+    let value = json!({
         "schema": "podbench/ssh-config/v1",
         "context": picked.context.name,
         "namespace": pod.namespace(),
@@ -54,6 +59,6 @@ pub fn run(args: &cli::SshConfig, session: &Session<'_>) -> Result<Done, Failure
         "seat": seat.to_string(),
         "ssh": way.ssh,
         "warnings": way.warnings,
-    }))
-    .into())
+    });
+    Ok(Answer::Value(value, text).into())
 }

@@ -16,11 +16,18 @@ pub(super) fn run(settings: &Settings, cluster: Option<&Cluster>, interrupt: Int
         Some(cluster) => super::kubectl(settings, cluster, interrupt)?.client_version()?.finish().ok(),
         None => None,
     };
-    Ok(Answer::Value(json!({
+    let version = env!("CARGO_PKG_VERSION");
+    let path = cluster.map(|c| c.kubectl.display().to_string());
+    let text = match (&client, &path) {
+        (Some(client), Some(path)) => format!("podbench {version}\nkubectl {client} ({path})\n"),
+        (None, Some(path)) => format!("podbench {version}\nkubectl {path} (its version can't be read)\n"),
+        (_, None) => format!("podbench {version}\nkubectl isn't there\n"),
+    };
+    let value = json!({
         "schema": "podbench/version/v1",
-        "podbench": env!("CARGO_PKG_VERSION"),
+        "podbench": version,
         "kubectl": client,
-        "kubectlPath": cluster.map(|c| c.kubectl.display().to_string()),
-    }))
-    .into())
+        "kubectlPath": path,
+    });
+    Ok(Answer::Value(value, text).into())
 }

@@ -3,7 +3,7 @@
 //!
 //! - [`call`]: how an argv is made
 //! - [`run`]: processes
-//! - [`verbs`]: what the rest of podbench asks for
+//! - `verbs`: what the rest of podbench asks for
 //! - [`refusal`]: what a failed call means
 //! - [`transcript`]: what was asked
 
@@ -142,15 +142,6 @@ impl Kubectl {
     #[must_use]
     pub fn needs_spdy(&self) -> bool {
         self.spdy.load(Ordering::Relaxed)
-    }
-
-    /// A command that a person can paste, with the flags that reach this cluster.
-    #[must_use]
-    pub fn command(&self, verb: &[&str]) -> String {
-        let limits = call::Limits { total: call::DEADLINE, first_byte: None, most: 0 };
-        let call = Call::stream(self.scope(), verb, "", limits);
-        let words: Vec<String> = call.argv().iter().map(|w| transcript::quote(w)).collect();
-        format!("kubectl {}", words.join(" "))
     }
 
     fn start(&self, call: Call) -> Result<Running<'_>, Error> {

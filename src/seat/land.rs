@@ -49,7 +49,7 @@ impl Landing<'_> {
         let kubectl = self.kubectl;
         // Beside the first rehearsal: a seat that its user may not enter spends a name for nothing.
         let mut enter = Some(kubectl.may(pod.namespace(), "create", EXEC)?);
-        let mut next = ladder.next();
+        let mut next = ladder.advance();
         loop {
             next = match next {
                 Next::Rehearse(security) => match put(kubectl, pod, plan, &security, Mode::DryRun) {

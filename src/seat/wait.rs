@@ -13,6 +13,8 @@ use crate::pod::{Container, Pod, State};
 
 /// How often the pod is asked where it can't be watched.
 const POLL: Duration = Duration::from_millis(300);
+/// How long a first failed pull may turn out to have been a hiccup.
+const HICCUP: Duration = Duration::from_secs(3);
 /// A kubelet that hasn't said a word about a container for so long may not be there.
 const SILENCE: Duration = Duration::from_secs(15);
 
@@ -41,14 +43,30 @@ fn judge(container: Option<&Container<'_>>) -> Judged {
                 | "RegistryUnavailable" | "SignatureValidationFailed" => Trouble::Image,
                 "CreateContainerConfigError" | "CreateContainerError" => Trouble::Config,
                 "RunContainerError" => Trouble::Start,
-                // `ErrImagePull` is the first failure: the registry may have hiccuped, and the
-                // kubelet tries again before it backs off.
+                "ErrImagePull" if is_final(&message) => Trouble::Image,
                 _ => return Judged::Wait(Some(Words { reason, message })),
             };
             Judged::Trouble(kind(Words { reason, message }))
         }
         State::Unknown => Judged::Wait(None),
     }
+}
+
+/// Does a registry's answer stay the same however often it is asked? Anything else may be a hiccup,
+/// which the kubelet tries again before it backs off.
+fn is_final(message: &str) -> bool {
+    const WORDS: [&str; 9] = [
+        "not found",
+        "manifest unknown",
+        "unauthorized",
+        "authentication required",
+        "authorization failed",
+        "denied",
+        "no match for platform",
+        "no such host",
+        "x509: ",
+    ];
+    WORDS.iter().any(|w| message.contains(w))
 }
 
 /// Waits until the seat runs; `pod` becomes the newest one that was seen. `None`: it runs.
@@ -66,8 +84,12 @@ pub fn until_running(
     let began = Instant::now();
     let mut said: Option<Words> = None;
     let mut node_asked = false;
+    let mut pull_failed: Option<Instant> = None;
     loop {
-        let pause = deadline.min(if node_asked || said.is_some() { deadline } else { began + SILENCE });
+        let mut pause = deadline.min(if node_asked || said.is_some() { deadline } else { began + SILENCE });
+        if let Some(at) = pull_failed {
+            pause = pause.min(at + HICCUP);
+        }
         let new = match &mut watch {
             Some(events) => match events.next(pause) {
                 Ok(Watched::Pod(value)) => Pod::new(value).ok(),
@@ -96,6 +118,12 @@ pub fn until_running(
             Judged::Running => return Ok(None),
             Judged::Trouble(trouble) => return Ok(Some(with_earlier(trouble, said))),
             Judged::Wait(words) => said = words.filter(|w| !w.reason.is_empty()).or(said),
+        }
+        if let Some(words) = said.as_ref().filter(|w| w.reason == "ErrImagePull") {
+            let at = *pull_failed.get_or_insert_with(Instant::now);
+            if at.elapsed() >= HICCUP {
+                return Ok(Some(Trouble::Image(words.clone())));
+            }
         }
         if said.is_none() && !node_asked && began.elapsed() >= SILENCE {
             node_asked = true;
@@ -173,6 +201,13 @@ mod tests {
         assert!(matches!(ended, Judged::Trouble(Trouble::Ended(w)) if w.message == "exit code 137"));
         let never = judged(json!({"terminated": {"exitCode": 128, "reason": "StartError", "message": "exec format error"}}));
         assert!(matches!(never, Judged::Trouble(Trouble::Start(_))));
+    }
+
+    #[test]
+    fn a_registrys_final_word_is_believed_at_once_and_a_network_error_is_not() {
+        let pull = |message: &str| judged(json!({"waiting": {"reason": "ErrImagePull", "message": message}}));
+        assert!(matches!(pull("registry/x:1: not found"), Judged::Trouble(Trouble::Image(_))));
+        assert!(matches!(pull("dial tcp 10.0.0.1:443: i/o timeout"), Judged::Wait(Some(_))));
     }
 
     #[test]
