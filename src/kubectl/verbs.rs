@@ -241,8 +241,12 @@ impl Watch<'_> {
             if left.is_zero() {
                 return Ok(Watched::Nothing);
             }
-            if self.running.step(left.min(DEADLINE))? && self.running.out.len() == self.read {
-                return Err(self.running.failure());
+            let before = self.running.err.len();
+            let ended = self.running.step(left.min(DEADLINE))?;
+            // A kubectl that may get and not watch says so, and tries for ever.
+            let denied = self.running.err.len() > before && matches!(self.running.failure(), Error::Refused(_));
+            if denied || ended {
+                return self.parsed()?.ok_or_else(|| self.running.failure());
             }
         }
     }

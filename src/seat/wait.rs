@@ -15,6 +15,8 @@ use crate::pod::{Container, Pod, State};
 const POLL: Duration = Duration::from_millis(300);
 /// How long a first failed pull may turn out to have been a hiccup.
 const HICCUP: Duration = Duration::from_secs(3);
+/// A watch that is silent for so long is asked beside: something in between may have cut it.
+const QUIET: Duration = Duration::from_secs(10);
 /// A kubelet that hasn't said a word about a container for so long may not be there.
 const SILENCE: Duration = Duration::from_secs(15);
 
@@ -86,7 +88,7 @@ pub fn until_running(
     let mut node_asked = false;
     let mut pull_failed: Option<Instant> = None;
     loop {
-        let mut pause = deadline.min(if node_asked || said.is_some() { deadline } else { began + SILENCE });
+        let mut pause = deadline.min(Instant::now() + QUIET);
         if let Some(at) = pull_failed {
             pause = pause.min(at + HICCUP);
         }
@@ -94,7 +96,11 @@ pub fn until_running(
             Some(events) => match events.next(pause) {
                 Ok(Watched::Pod(value)) => Pod::new(value).ok(),
                 Ok(Watched::Deleted) => return Ok(Some(gone(pod))),
-                Ok(Watched::Nothing) => None,
+                Ok(Watched::Nothing) if pull_failed.is_some() => None,
+                Ok(Watched::Nothing) => match read(kubectl, pod)? {
+                    Some(new) => Some(new),
+                    None => return Ok(Some(gone(pod))),
+                },
                 Err(Error::Interrupted) => return Err(Error::Interrupted),
                 // Denied, or cut: ask instead.
                 Err(_) => {
@@ -104,10 +110,9 @@ pub fn until_running(
             },
             None => {
                 std::thread::sleep(POLL.min(deadline.saturating_duration_since(Instant::now())));
-                match kubectl.get_pod(pod.name())?.finish() {
-                    Ok(value) => Pod::new(value).ok(),
-                    Err(Error::Refused(Refusal::NotFound(_))) => return Ok(Some(gone(pod))),
-                    Err(error) => return Err(error),
+                match read(kubectl, pod)? {
+                    Some(new) => Some(new),
+                    None => return Ok(Some(gone(pod))),
                 }
             }
         };
@@ -135,6 +140,15 @@ pub fn until_running(
             let words = said.unwrap_or_else(|| silent(pod));
             return Ok(Some(Trouble::Late(words)));
         }
+    }
+}
+
+/// The pod now; `None`: it is gone.
+fn read(kubectl: &Kubectl, pod: &Pod) -> Result<Option<Pod>, Error> {
+    match kubectl.get_pod(pod.name())?.finish() {
+        Ok(value) => Ok(Some(Pod::new(value).unwrap_or_else(|_| pod.clone()))),
+        Err(Error::Refused(Refusal::NotFound(_))) => Ok(None),
+        Err(error) => Err(error),
     }
 }
 
