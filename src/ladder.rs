@@ -99,7 +99,12 @@ impl Trouble {
     #[must_use]
     pub const fn words(&self) -> &Words {
         match self {
-            Self::Config(w) | Self::Image(w) | Self::Start(w) | Self::Ended(w) | Self::Late(w) | Self::Gone(w) => w,
+            Self::Config(w)
+            | Self::Image(w)
+            | Self::Start(w)
+            | Self::Ended(w)
+            | Self::Late(w)
+            | Self::Gone(w) => w,
         }
     }
 }
@@ -219,7 +224,13 @@ impl Ladder {
         }
         if self.facts.rehearse_only {
             self.would_land = self.would_land.or(Some(rung));
-            self.step(rung, StepOutcome::WouldLand, Channel::Rehearsal, "the rehearsal passed".to_owned(), None);
+            self.step(
+                rung,
+                StepOutcome::WouldLand,
+                Channel::Rehearsal,
+                "the rehearsal passed".to_owned(),
+                None,
+            );
             return self.advance();
         }
         Next::Land(now)
@@ -228,16 +239,21 @@ impl Ladder {
     /// Why a seat of this rung, stored like that, would be worth less than the next rung.
     fn worthless(&self, rung: Rung, rewrite: &Rewrite) -> Option<String> {
         if rewrite.non_root_forced {
-            return Some("a policy adds runAsNonRoot: true beside uid 0, which the kubelet would refuse".to_owned());
+            return Some(
+                "a policy adds runAsNonRoot: true beside uid 0, which the kubelet would refuse".to_owned(),
+            );
         }
         // A root target, or one whose uid nobody knows, has no lower rung that reaches it.
         let lower_reaches = self.facts.target.uid.is_some_and(|uid| !uid.is_root());
         match (rung, &rewrite.ids_changed) {
-            (Rung::Full, Some(ids)) => Some(format!("a policy stores {ids}, where SYS_PTRACE is worth nothing")),
-            (Rung::Degraded, Some(ids)) => Some(format!("a policy stores {ids}, which aren't the target's")),
-            (Rung::Full, None) if rewrite.ptrace_stripped && lower_reaches => {
-                Some("a policy strips SYS_PTRACE; root without it reaches less than the target's own ids".to_owned())
+            (Rung::Full, Some(ids)) => {
+                Some(format!("a policy stores {ids}, where SYS_PTRACE is worth nothing"))
             }
+            (Rung::Degraded, Some(ids)) => Some(format!("a policy stores {ids}, which aren't the target's")),
+            (Rung::Full, None) if rewrite.ptrace_stripped && lower_reaches => Some(
+                "a policy strips SYS_PTRACE; root without it reaches less than the target's own ids"
+                    .to_owned(),
+            ),
             (Rung::Full | Rung::Degraded, None) | (Rung::Seat, _) => None,
         }
     }
@@ -287,13 +303,22 @@ impl Ladder {
         match trouble {
             // What a kubelet refuses about uid, runAsNonRoot or seccomp may pass on another rung.
             Trouble::Config(_) => self.advance(),
-            Trouble::Image(_) | Trouble::Start(_) | Trouble::Ended(_) | Trouble::Late(_) | Trouble::Gone(_) => {
-                Next::End(End::Node(trouble))
-            }
+            Trouble::Image(_)
+            | Trouble::Start(_)
+            | Trouble::Ended(_)
+            | Trouble::Late(_)
+            | Trouble::Gone(_) => Next::End(End::Node(trouble)),
         }
     }
 
-    fn step(&mut self, rung: Rung, outcome: StepOutcome, channel: Channel, reason: String, burnt: Option<String>) {
+    fn step(
+        &mut self,
+        rung: Rung,
+        outcome: StepOutcome,
+        channel: Channel,
+        reason: String,
+        burnt: Option<String>,
+    ) {
         self.steps.push(Step { rung, outcome, channel, reason, burnt });
     }
 }

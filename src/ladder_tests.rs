@@ -146,7 +146,8 @@ fn what_is_not_about_the_rung_ends_the_walk() {
         namespace: None,
     };
     let webhook = Refusal::WebhookFailed { webhook: "w".into(), words: "timeout".into() };
-    for refusal in [Refusal::Rbac(right), webhook, Refusal::Unreachable("refused".into()), Refusal::Conflict] {
+    for refusal in [Refusal::Rbac(right), webhook, Refusal::Unreachable("refused".into()), Refusal::Conflict]
+    {
         let mut ladder = Ladder::new(known(7));
         ladder.advance();
         let next = ladder.refused(Channel::Rehearsal, refusal.clone(), "podbench-1");
@@ -156,7 +157,9 @@ fn what_is_not_about_the_rung_ends_the_walk() {
     let mut ladder = Ladder::new(known(7));
     ladder.advance();
     let frozen = Refusal::Frozen { container: "podbench-1".into(), words: "may not be changed".into() };
-    assert!(matches!(ladder.refused(Channel::Rehearsal, frozen, "x"), Next::End(End::Frozen(name, _)) if name == "podbench-1"));
+    assert!(
+        matches!(ladder.refused(Channel::Rehearsal, frozen, "x"), Next::End(End::Frozen(name, _)) if name == "podbench-1")
+    );
 }
 
 #[test]

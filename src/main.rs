@@ -18,7 +18,9 @@ fn main() -> ExitCode {
             err(stop.text(settings::stderr_color()));
             return stop.code.into();
         }
-        Err(stop) => return out(stop.text(settings::stdout_color())).map_or_else(|c| c, |()| stop.code.into()),
+        Err(stop) => {
+            return out(stop.text(settings::stdout_color())).map_or_else(|c| c, |()| stop.code.into());
+        }
     };
     let done = Interrupt::listen()
         .map_err(|e| Failure::new(Kind::Bug, "signals can't be handled").because(e.to_string()))
@@ -45,7 +47,9 @@ fn main() -> ExitCode {
                         return code;
                     }
                 }
-                Output::Text => err(&failure::text(&failure, Style { width: WIDTH, color: settings::stderr_color() })),
+                Output::Text => {
+                    err(&failure::text(&failure, Style { width: WIDTH, color: settings::stderr_color() }))
+                }
             }
             failure.kind.exit().into()
         }

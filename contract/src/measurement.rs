@@ -309,7 +309,8 @@ impl Measurement {
             if is_login(&name) {
                 self.login.name = Some(name);
             } else {
-                self.login.why = Some(format!("the seat answered a login that isn't one: {}", escape(&name, 60)));
+                self.login.why =
+                    Some(format!("the seat answered a login that isn't one: {}", escape(&name, 60)));
             }
         }
         self.login.why = self.login.why.take().map(|w| escape(&w, 300));
@@ -388,6 +389,9 @@ mod tests {
         assert_eq!(json.pointer("/probes/reads/maps").unwrap(), "notTried");
         let read = Reading::Read(Caps(0x80000));
         assert_eq!(serde_json::to_string(&read).unwrap(), r#"{"read":"0000000000080000"}"#);
-        assert_eq!(serde_json::to_string(&Attempt::Errno(crate::reading::Errno::EPERM)).unwrap(), r#"{"errno":1}"#);
+        assert_eq!(
+            serde_json::to_string(&Attempt::Errno(crate::reading::Errno::EPERM)).unwrap(),
+            r#"{"errno":1}"#
+        );
     }
 }

@@ -22,7 +22,8 @@ pub fn config(plan: &Plan<'_>) -> String {
     let Plan { login, root, runtime, env } = plan;
     let mut set = format!("SetEnv PATH={PATH}");
     for (name, value) in *env {
-        let safe = !value.is_empty() && value.bytes().all(|b| b.is_ascii_graphic() && !b"\"'\\#".contains(&b));
+        let safe =
+            !value.is_empty() && value.bytes().all(|b| b.is_ascii_graphic() && !b"\"'\\#".contains(&b));
         if safe {
             set.extend([" ", name, "=", value]);
         }

@@ -116,7 +116,8 @@ fn pod(picked: &pick::Picked) -> wire::Pod {
 }
 
 fn calls(session: &Session<'_>) -> wire::Calls {
-    wire::Calls { kubectl: session.kubectl.calls(), wall_ms: session.kubectl.elapsed_ms() }
+    let wall_ms = if session.settings.frozen_clock { 0 } else { session.kubectl.elapsed_ms() };
+    wire::Calls { kubectl: session.kubectl.calls(), wall_ms }
 }
 
 /// The way in: what was written or is to be printed.
@@ -200,7 +201,12 @@ pub(super) fn dry_run(
     walked: (Vec<wire::Step>, Vec<String>),
 ) -> wire::Attach {
     let (steps, warnings) = walked;
-    let ssh = wire::Ssh { alias: None, config: None, login: None, why: Some("--dry-run: nothing was written".to_owned()) };
+    let ssh = wire::Ssh {
+        alias: None,
+        config: None,
+        login: None,
+        why: Some("--dry-run: nothing was written".to_owned()),
+    };
     let report = Report {
         picked,
         target,

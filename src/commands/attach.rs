@@ -9,10 +9,10 @@ use crate::cli::{self, ClusterArgs};
 use crate::error::{Failure, Kind};
 use crate::kubectl::Error;
 use crate::ladder::{End, Facts, Ladder};
+use crate::pod::Pod;
 use crate::pod::ids::{Ids, shares_pids_with_others};
 use crate::pod::state::{node_looks_dead, not_now};
 use crate::pod::target::{self, Choice};
-use crate::pod::Pod;
 use crate::report::attach::{Channel, Outcome, Step};
 use crate::seat::land::{Landing, Walked};
 use crate::seat::measure::{Question, Unmeasured, measure};
@@ -53,7 +53,9 @@ fn image(flag: Option<&str>, settings: &Settings) -> Result<String, Failure> {
         return Ok(image.to_owned());
     }
     match REPOSITORY {
-        Some(repository) if !repository.is_empty() => Ok(format!("{repository}:{}", env!("CARGO_PKG_VERSION"))),
+        Some(repository) if !repository.is_empty() => {
+            Ok(format!("{repository}:{}", env!("CARGO_PKG_VERSION")))
+        }
         _ => Err(Failure::input("no seat image is named")
             .because("this is a development build, which knows no released one")
             .hint("podbench attach POD --image IMAGE")
@@ -77,8 +79,10 @@ pub fn run(args: &cli::Attach, session: &Session<'_>, local: &Local) -> Result<D
     // Box 2: the pod.
     let mut picked = pick::pod(session, args.pod.pod.as_deref(), !args.pod.no_prompt)?;
     // Box 4: the target, and what the seat will see.
-    let target = target::choose(&picked.pod, args.pod.target.as_deref()).map_err(|no| explain::no_target(session, &picked.pod, &no))?;
-    let mut plan = plan(args, local, &picked, &target).map_err(|no| explain::no_mount(session, &picked.pod, &no))?;
+    let target = target::choose(&picked.pod, args.pod.target.as_deref())
+        .map_err(|no| explain::no_target(session, &picked.pod, &no))?;
+    let mut plan =
+        plan(args, local, &picked, &target).map_err(|no| explain::no_mount(session, &picked.pod, &no))?;
     // Box 5: can anything start beside it?
     startable(session, &picked.pod, &target)?;
     let mut warnings = explain::restarts(&picked.pod, &target.name);
@@ -99,11 +103,22 @@ pub fn run(args: &cli::Attach, session: &Session<'_>, local: &Local) -> Result<D
         match walk(args, session, &mut picked.pod, &mut plan, facts, &mut steps, &mut warnings)? {
             Walk::Landed(landed) => seat = Some(landed),
             Walk::WouldLand(rung, name) => {
-                return Ok(Answer::Attach(Box::new(assemble::dry_run(session, &picked, &target, &plan, ids, (name, rung), (steps, warnings)))).into());
+                return Ok(Answer::Attach(Box::new(assemble::dry_run(
+                    session,
+                    &picked,
+                    &target,
+                    &plan,
+                    ids,
+                    (name, rung),
+                    (steps, warnings),
+                )))
+                .into());
             }
         }
     }
-    let Some(mut seat) = seat else { return Err(Failure::new(Kind::Bug, "a walk ended without a seat or a reason")) };
+    let Some(mut seat) = seat else {
+        return Err(Failure::new(Kind::Bug, "a walk ended without a seat or a reason"));
+    };
     // Box 7: measure, and correct the ids once.
     session.progress("measuring the seat");
     let mut measured = ask(args, session, &picked.pod, &plan, &seat)?;
@@ -143,7 +158,10 @@ pub fn run(args: &cli::Attach, session: &Session<'_>, local: &Local) -> Result<D
         warnings,
     };
     let report = report.value(session);
-    let failure = args.require.and_then(|rung| explain::required(session, rung, &report, args));
+    let failure = match measured {
+        Err(why) => Some(explain::unmeasured(session, &report, &why)),
+        Ok(_) => args.require.and_then(|rung| explain::required(session, rung, &report, args)),
+    };
     session.ui.clear();
     Ok(Done { answer: Answer::Attach(Box::new(report)), failure })
 }
@@ -273,7 +291,8 @@ fn correction(
     let m = measured.as_ref().ok()?;
     let (uid, gid) = podbench_contract::oracle::target_ids(m)?;
     let (own_uid, own_gid) = (m.seat.uid()?, m.seat.gid()?);
-    let pinned = (args.target_uid.is_some() || own_uid == uid) && (args.target_gid.is_some() || own_gid == gid);
+    let pinned =
+        (args.target_uid.is_some() || own_uid == uid) && (args.target_gid.is_some() || own_gid == gid);
     let capable = m.seat.cap_eff.value().is_some_and(|c| c.has_sys_ptrace());
     let allowed = args.max_rung.is_none_or(|ceiling| ceiling >= Rung::Degraded);
     if args.no_correct_ids || pinned || capable || uid.is_root() || !allowed || m.probes.seize.is_ok() {

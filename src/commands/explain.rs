@@ -14,6 +14,7 @@ use crate::pod::state::{NotNow, Stopped, node_trouble};
 use crate::pod::target::NoSuch;
 use crate::pod::{Pod, State};
 use crate::report::attach::{Attach, Channel, Outcome, Step};
+use crate::seat::measure::Unmeasured;
 use crate::spec::ephemeral::Plan;
 use crate::spec::mounts::NoMount;
 
@@ -76,14 +77,17 @@ fn target_stopped(session: &Session<'_>, pod: &Pod, stopped: &Stopped) -> Failur
     let waits = if waits_for == container {
         format!("container {container} of pod {name} doesn't run: {reason}")
     } else {
-        format!("container {container} of pod {name} waits for the init container {waits_for}, which is {reason}")
+        format!(
+            "container {container} of pod {name} waits for the init container {waits_for}, which is {reason}"
+        )
     };
     let mut failure = Failure::cluster(waits);
     if !message.is_empty() {
         failure = failure.because(message.clone());
     }
     if *restarts > 0 || last.is_some() {
-        let exit = last.as_ref().map_or_else(String::new, |l| format!(", last exit code {} ({})", l.code, l.reason));
+        let exit =
+            last.as_ref().map_or_else(String::new, |l| format!(", last exit code {} ({})", l.code, l.reason));
         failure = failure.because(format!("restarted {restarts} times{exit}"));
     }
     if let Some(tail) = log_tail(session, name, waits_for) {
@@ -91,7 +95,11 @@ fn target_stopped(session: &Session<'_>, pod: &Pod, stopped: &Stopped) -> Failur
     }
     failure = failure.because("a seat lives and dies with its target, and its name is spent for the pod's life: nothing was written");
     let previous = last.is_some() && waits_for == container;
-    let log: &[&str] = if previous { &["logs", name, "-c", waits_for, "--previous"] } else { &["logs", name, "-c", waits_for] };
+    let log: &[&str] = if previous {
+        &["logs", name, "-c", waits_for, "--previous"]
+    } else {
+        &["logs", name, "-c", waits_for]
+    };
     failure = failure.hint(session.command(log));
     // An init container that goes on for ever can be looked at itself.
     let running = pod.container(waits_for).is_some_and(|c| c.is_running());
@@ -144,7 +152,9 @@ pub(super) fn cut_off(session: &Session<'_>, pod: &Pod, error: Error) -> Failure
     let failure = Failure::from(error);
     if maybe {
         // The write may have been answered after nobody listened any more.
-        failure.because("a seat may have been stored meanwhile; the next attach enters it where it runs").hint(session.again(pod.name()))
+        failure
+            .because("a seat may have been stored meanwhile; the next attach enters it where it runs")
+            .hint(session.again(pod.name()))
     } else {
         failure
     }
@@ -182,7 +192,10 @@ pub(super) fn ended(session: &Session<'_>, pod: &Pod, plan: &Plan, end: &End, st
             failure.hint(session.command(&["describe", "pod", name]))
         }
         // The last step's words are the message.
-        (End::WouldLand(_) | End::Offenders(..) | End::Frozen(..) | End::Refused(_) | End::Node(_), Some((last, before))) => {
+        (
+            End::WouldLand(_) | End::Offenders(..) | End::Frozen(..) | End::Refused(_) | End::Node(_),
+            Some((last, before)),
+        ) => {
             let failure = before.iter().fold(failure, |f, step| f.because(step_line(step)));
             match &last.burnt {
                 Some(burnt) => failure.because(format!("the name {burnt} is spent for the pod's life")),
@@ -196,7 +209,9 @@ pub(super) fn ended(session: &Session<'_>, pod: &Pod, plan: &Plan, end: &End, st
 fn refused(session: &Session<'_>, refusal: &Refusal) -> Failure {
     let failure = Failure::from(Error::Refused(refusal.clone()));
     match refusal {
-        Refusal::Conflict => failure.because("the pod was written by somebody else each time podbench tried").hint(session.again("POD")),
+        Refusal::Conflict => failure
+            .because("the pod was written by somebody else each time podbench tried")
+            .hint(session.again("POD")),
         Refusal::NoSubresource(_) => failure
             .because("this server has no ephemeral containers: they came with Kubernetes 1.25")
             .hint(session.bare(&["version"])),
@@ -260,13 +275,28 @@ pub(super) fn step_line(step: &Step) -> String {
     format!("{}: {outcome}{by}{burnt}: {}", step.rung, step.reason)
 }
 
+/// The seat runs, and what it may do isn't known: a report of question marks is no success.
+pub(super) fn unmeasured(session: &Session<'_>, report: &Attach, why: &Unmeasured) -> Failure {
+    let (pod, seat) = (&report.pod.name, &report.seat.name);
+    Failure::cluster(format!("{seat} runs, but it couldn't be measured: {why}"))
+        .because("a later attach measures the same seat again and writes nothing")
+        .hint(session.again(pod))
+        .hint(session.command(&["logs", pod, "-c", seat, "--tail=20"]))
+}
+
 /// `--require`, where it isn't met.
-pub(super) fn required(session: &Session<'_>, rung: Rung, report: &Attach, args: &cli::Attach) -> Option<Failure> {
+pub(super) fn required(
+    session: &Session<'_>,
+    rung: Rung,
+    report: &Attach,
+    args: &cli::Attach,
+) -> Option<Failure> {
     let measured = report.rung.measured;
     if measured.is_some_and(|m| m >= rung) {
         return None;
     }
-    let got = measured.map_or_else(|| "nothing was measured".to_owned(), |m| format!("the seat measures {m}"));
+    let got =
+        measured.map_or_else(|| "nothing was measured".to_owned(), |m| format!("the seat measures {m}"));
     let mut failure = Failure::new(Kind::Require, format!("--require {rung}: {got}"));
     let pod = &report.pod.name;
     if args.max_rung.is_none_or(|ceiling| ceiling < rung) {

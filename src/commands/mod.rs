@@ -144,13 +144,25 @@ pub fn run(cli: &Cli, settings: &Settings, interrupt: Interrupt) -> Result<Done,
         Verb::Attach(args) => {
             let local = attach::local(args, settings, &cli.cluster)?;
             let kubectl = kubectl(settings, &local.cluster, interrupt)?;
-            let session = Session { settings, cluster: &local.cluster, kubectl: &kubectl, verb: "attach", ui: Ui::new(settings) };
+            let session = Session {
+                settings,
+                cluster: &local.cluster,
+                kubectl: &kubectl,
+                verb: "attach",
+                ui: Ui::new(settings),
+            };
             attach::run(args, &session, &local)
         }
         Verb::SshConfig(args) => {
             let cluster = Cluster::resolve(&cli.cluster, settings)?;
             let kubectl = kubectl(settings, &cluster, interrupt)?;
-            let session = Session { settings, cluster: &cluster, kubectl: &kubectl, verb: "ssh-config", ui: Ui::new(settings) };
+            let session = Session {
+                settings,
+                cluster: &cluster,
+                kubectl: &kubectl,
+                verb: "ssh-config",
+                ui: Ui::new(settings),
+            };
             ssh_config::run(args, &session)
         }
         Verb::Version => {
@@ -165,7 +177,8 @@ pub fn run(cli: &Cli, settings: &Settings, interrupt: Interrupt) -> Result<Done,
 }
 
 fn kubectl(settings: &Settings, cluster: &Cluster, interrupt: Interrupt) -> Result<Kubectl, Failure> {
-    let program = cluster.kubectl.file_name().map_or_else(|| "kubectl".into(), |n| n.to_string_lossy().into_owned());
+    let program =
+        cluster.kubectl.file_name().map_or_else(|| "kubectl".into(), |n| n.to_string_lossy().into_owned());
     let transcript = Transcript::new(settings.transcript.as_deref(), cluster.verbosity, program)?;
     let scope = Scope { cluster: cluster.clone(), context: None, namespace: None };
     let runner = Box::new(Real { program: cluster.kubectl.clone(), interrupt });

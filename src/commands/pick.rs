@@ -85,7 +85,9 @@ fn parse(asked: Option<&str>) -> Result<Query, Failure> {
     let (kind, name) = asked.split_once('/').unwrap_or(("pod", asked));
     let kind = match kind {
         "pod" | "pods" | "po" => None,
-        "deploy" | "deployment" | "deployments" | "deployment.apps" | "deployments.apps" => Some("deployment"),
+        "deploy" | "deployment" | "deployments" | "deployment.apps" | "deployments.apps" => {
+            Some("deployment")
+        }
         "sts" | "statefulset" | "statefulsets" | "statefulset.apps" => Some("statefulset"),
         "ds" | "daemonset" | "daemonsets" | "daemonset.apps" => Some("daemonset"),
         "rs" | "replicaset" | "replicasets" | "replicaset.apps" => Some("replicaset"),
@@ -93,7 +95,9 @@ fn parse(asked: Option<&str>) -> Result<Query, Failure> {
         "svc" | "service" | "services" => Some("service"),
         other => {
             let message = format!("podbench finds no pod by a `{}`", escape(other, 60));
-            return Err(Failure::input(message).because("it takes pod/, deploy/, sts/, ds/, rs/, job/ and svc/"));
+            return Err(
+                Failure::input(message).because("it takes pod/, deploy/, sts/, ds/, rs/, job/ and svc/")
+            );
         }
     };
     // It becomes a word of kubectl's command line: what can't be in a name is refused here.
@@ -149,8 +153,9 @@ fn among(session: &Session<'_>, name: &str, prompt: bool) -> Result<(Pod, Option
         Ok(value) => list(value)?,
         Err(error @ Error::Refused(Refusal::Rbac(_))) => {
             let place = session.place();
-            return Err(Failure::from(error)
-                .because(format!("there is no pod `{name}`{place}, and finding one by a part of its name needs `list`")));
+            return Err(Failure::from(error).because(format!(
+                "there is no pod `{name}`{place}, and finding one by a part of its name needs `list`"
+            )));
         }
         Err(error) => return Err(error.into()),
     };
@@ -243,15 +248,22 @@ fn selector(owner: &Value) -> Option<String> {
         !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_./".contains(&b))
     };
     let mut parts = Vec::new();
-    let labels = selector.get("matchLabels").or_else(|| selector.get("matchExpressions").is_none().then_some(selector));
+    let labels = selector
+        .get("matchLabels")
+        .or_else(|| selector.get("matchExpressions").is_none().then_some(selector));
     for (key, value) in labels.and_then(Value::as_object).into_iter().flatten() {
         let value = value.as_str().filter(|v| v.is_empty() || plain(v))?;
         parts.push(format!("{key}={value}"));
     }
     for rule in selector.get("matchExpressions").and_then(Value::as_array).into_iter().flatten() {
         let key = rule.get("key").and_then(Value::as_str).filter(|k| plain(k))?;
-        let values: Vec<&str> =
-            rule.get("values").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
+        let values: Vec<&str> = rule
+            .get("values")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+            .collect();
         parts.push(match rule.get("operator").and_then(Value::as_str)? {
             "In" => format!("{key} in ({})", values.join(",")),
             "NotIn" => format!("{key} notin ({})", values.join(",")),
@@ -295,7 +307,8 @@ fn row(pod: &Pod) -> [String; 4] {
         _ => None,
     });
     let deleting = pod.value().pointer("/metadata/deletionTimestamp").is_some();
-    let status = if deleting { "Terminating".to_owned() } else { waiting.unwrap_or_else(|| escape(pod.phase(), 40)) };
+    let status =
+        if deleting { "Terminating".to_owned() } else { waiting.unwrap_or_else(|| escape(pod.phase(), 40)) };
     let age = seconds(pod.created()).map_or_else(|| "?".to_owned(), age);
     [pod.name().to_owned(), format!("{ready}/{}", regular.len()), status, age]
 }

@@ -41,8 +41,10 @@ fn a_time_is_read_and_a_text_that_is_none_is_not() {
 
 #[test]
 fn a_table_lines_up() {
-    let rows = [["api".to_owned(), "1/1".into(), "Running".into(), "3m".into()],
-        ["a-longer-name".to_owned(), "0/2".into(), "CrashLoopBackOff".into(), "1d".into()]];
+    let rows = [
+        ["api".to_owned(), "1/1".into(), "Running".into(), "3m".into()],
+        ["a-longer-name".to_owned(), "0/2".into(), "CrashLoopBackOff".into(), "1d".into()],
+    ];
     let text = table(&rows);
     assert_eq!(text.lines().next().unwrap(), "NAME           READY  STATUS            AGE");
     assert_eq!(text.lines().nth(1).unwrap(), "api            1/1    Running           3m");

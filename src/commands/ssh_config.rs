@@ -23,8 +23,12 @@ pub fn run(args: &cli::SshConfig, session: &Session<'_>) -> Result<Done, Failure
     let asked = args.pod.target.as_deref();
     let target = target::choose(pod, asked).map_err(|no| explain::no_target(session, pod, &no))?;
     let Some(seat) = reuse::mine(pod, &target.name, picked.owner.as_deref()) else {
-        return Err(Failure::input(format!("no seat of yours runs beside {} in pod {}", target.name, pod.name()))
-            .hint(session.verb("attach", pod.name())));
+        return Err(Failure::input(format!(
+            "no seat of yours runs beside {} in pod {}",
+            target.name,
+            pod.name()
+        ))
+        .hint(session.verb("attach", pod.name())));
     };
     let id = pod.container(&target.name).and_then(|c| c.id());
     let question = Question {
@@ -43,8 +47,15 @@ pub fn run(args: &cli::SshConfig, session: &Session<'_>) -> Result<Done, Failure
         return Ok(Answer::Text(text).into());
     }
     if way.ssh.alias.is_none() {
-        return Err(Failure::cluster(way.ssh.why.unwrap_or_default())
-            .hint(session.command(&["exec", pod.name(), "-c", &seat.to_string(), "-it", "--", "sh"])));
+        return Err(Failure::cluster(way.ssh.why.unwrap_or_default()).hint(session.command(&[
+            "exec",
+            pod.name(),
+            "-c",
+            &seat.to_string(),
+            "-it",
+            "--",
+            "sh",
+        ])));
     }
     let text = format!(
         "{}\n{}",

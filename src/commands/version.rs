@@ -11,7 +11,11 @@ use crate::settings::{Cluster, Settings};
 ///
 /// # Errors
 /// On ctrl-C.
-pub(super) fn run(settings: &Settings, cluster: Option<&Cluster>, interrupt: Interrupt) -> Result<Done, Failure> {
+pub(super) fn run(
+    settings: &Settings,
+    cluster: Option<&Cluster>,
+    interrupt: Interrupt,
+) -> Result<Done, Failure> {
     let client = match cluster {
         Some(cluster) => super::kubectl(settings, cluster, interrupt)?.client_version()?.finish().ok(),
         None => None,

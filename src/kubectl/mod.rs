@@ -314,14 +314,18 @@ impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         let message = error.to_string();
         match error {
-            Error::Start { .. } => Self::input(message).because("podbench reaches the cluster through kubectl and nothing else").hint("podbench attach POD --kubectl /path/to/kubectl"),
+            Error::Start { .. } => Self::input(message)
+                .because("podbench reaches the cluster through kubectl and nothing else")
+                .hint("podbench attach POD --kubectl /path/to/kubectl"),
             Error::Refused(refusal) => refused(&refusal),
             Error::Failed { status, .. } => Self::cluster(message).because(match status {
                 Some(code) => format!("kubectl ended with exit code {code}"),
                 None => "kubectl was ended by a signal".to_owned(),
             }),
             Error::Deadline { call, after } => {
-                Self::new(Kind::Deadline, format!("no answer within {} s", after.as_secs())).because(format!("podbench ended `{call}`"))
+                Self::new(Kind::Deadline, format!("no answer within {} s", after.as_secs()))
+                    .because(format!("podbench ended `{call}`"))
+                    .hint("kubectl get --raw /readyz --request-timeout=5s")
             }
             Error::TooMuch { .. } | Error::Answer { .. } => Self::cluster(message),
             Error::Interrupted => Self::new(Kind::Interrupted, "interrupted"),
@@ -342,7 +346,9 @@ fn refused(refusal: &Refusal) -> Failure {
         Refusal::Kubeconfig(_) => {
             failure.because("kubectl finds no cluster to talk to").hint("kubectl config get-contexts")
         }
-        Refusal::Node(_) => failure.because("the API server can't reach the pod's node").hint("kubectl get nodes"),
+        Refusal::Node(_) => {
+            failure.because("the API server can't reach the pod's node").hint("kubectl get nodes")
+        }
         Refusal::WebhookFailed { webhook, .. } => failure
             .because(format!("the webhook {webhook} didn't answer, so nobody has said yes or no"))
             .hint("kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations"),
@@ -385,8 +391,13 @@ fn rbac_hints(failure: Failure, right: &refusal::Right) -> Failure {
     failure
         .hint(format!(
             "kubectl create role {name} -n {} --verb={} --resource={}",
-            quote(namespace), quote(&right.verb), quote(&resource),
+            quote(namespace),
+            quote(&right.verb),
+            quote(&resource),
         ))
-        .hint(format!("kubectl create rolebinding {name} -n {} --role={name} {}", quote(namespace), quote(&user)))
+        .hint(format!(
+            "kubectl create rolebinding {name} -n {} --role={name} {}",
+            quote(namespace),
+            quote(&user)
+        ))
 }
-

@@ -316,9 +316,10 @@ fn slow(text: &str) -> Option<Refusal> {
 
 fn no_program(text: &str) -> Option<Refusal> {
     let runtime = text.contains("executing command in container") || text.contains("OCI runtime exec failed");
-    let missing = ["no such file or directory", "executable file not found", "exec format error", "permission denied"]
-        .iter()
-        .any(|w| text.contains(w));
+    let missing =
+        ["no such file or directory", "executable file not found", "exec format error", "permission denied"]
+            .iter()
+            .any(|w| text.contains(w));
     (runtime && missing).then(|| Refusal::NoProgram(said(text)))
 }
 

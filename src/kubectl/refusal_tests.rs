@@ -104,7 +104,8 @@ fn pod_security_names_every_container_it_objects_to() {
 
 #[test]
 fn a_denial_is_kept_whole() {
-    let Some(Refusal::WebhookDenied { words, .. }) = refusal(include_str!("samples/webhook-denied.txt")) else {
+    let Some(Refusal::WebhookDenied { words, .. }) = refusal(include_str!("samples/webhook-denied.txt"))
+    else {
         panic!()
     };
     assert!(words.contains("rule no-root failed at path"), "{words}");
@@ -112,7 +113,9 @@ fn a_denial_is_kept_whole() {
 
 #[test]
 fn the_diff_of_a_frozen_seat_is_left_out() {
-    let Some(Refusal::Frozen { container, words }) = refusal(include_str!("samples/frozen.txt")) else { panic!() };
+    let Some(Refusal::Frozen { container, words }) = refusal(include_str!("samples/frozen.txt")) else {
+        panic!()
+    };
     assert_eq!((container.as_str(), words.lines().count()), ("podbench-1", 1));
 }
 
@@ -130,7 +133,9 @@ fn a_uid_that_a_policy_would_allow_is_found_in_its_words() {
     let rego = "Container x is attempting to run as disallowed user 0. Allowed runAsUser: {\"ranges\": [{\"max\": 200, \
         \"min\": 100}], \"rule\": \"MustRunAs\"}";
     assert_eq!(allowed_uid(rego), Some(Uid(100)));
-    for none in ["Allowed runAsUser: {\"rule\": \"MustRunAsNonRoot\"}", "Allowed runAsUser values are: root", ""] {
+    for none in
+        ["Allowed runAsUser: {\"rule\": \"MustRunAsNonRoot\"}", "Allowed runAsUser values are: root", ""]
+    {
         assert_eq!(allowed_uid(none), None, "{none}");
     }
     for (_, name, sample) in SAMPLES {
@@ -158,6 +163,7 @@ fn exec_failures_of_nodes_are_told_from_unreachable_servers() {
 
 #[test]
 fn escape_sequences_of_a_denial_are_shown_and_not_run() {
-    let text = refusal("Error from server (Forbidden): pods \"x\" is forbidden: \u{1b}[2Jgone").unwrap().words();
+    let text =
+        refusal("Error from server (Forbidden): pods \"x\" is forbidden: \u{1b}[2Jgone").unwrap().words();
     assert!(!text.contains('\u{1b}') && text.contains("gone"));
 }

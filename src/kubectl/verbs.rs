@@ -81,7 +81,8 @@ impl Kubectl {
         let read = |bytes: &[u8]| {
             let value = parse(bytes)?;
             let name = value.pointer("/status/userInfo/username").and_then(Value::as_str);
-            name.map(str::to_owned).ok_or(Error::Answer { what: "a user name", why: "there is none".to_owned() })
+            name.map(str::to_owned)
+                .ok_or(Error::Answer { what: "a user name", why: "there is none".to_owned() })
         };
         Ok(Started { running: self.start(call)?, read })
     }
@@ -92,13 +93,20 @@ impl Kubectl {
     ///
     /// # Errors
     /// When kubectl can't be started.
-    pub fn put_ephemeral(&self, namespace: &str, name: &str, pod: &Value, mode: Mode) -> Result<Started<'_, Value>, Error> {
+    pub fn put_ephemeral(
+        &self,
+        namespace: &str,
+        name: &str,
+        pod: &Value,
+        mode: Mode,
+    ) -> Result<Started<'_, Value>, Error> {
         let path = format!("/api/v1/namespaces/{namespace}/pods/{name}/ephemeralcontainers");
         let (path, why) = match mode {
             Mode::DryRun => (format!("{path}?dryRun=All"), "rehearse: what would be stored"),
             Mode::Store => (path, "land the seat"),
         };
-        let call = Call::request(self.scope(), &["replace", "--raw", &path, "-f", "-"], why).with_stdin(pod.to_string());
+        let call = Call::request(self.scope(), &["replace", "--raw", &path, "-f", "-"], why)
+            .with_stdin(pod.to_string());
         Ok(Started { running: self.start(call)?, read: parse })
     }
 
@@ -118,7 +126,9 @@ impl Kubectl {
         const PATH: &str = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
         let call = Call::request(self.scope(), &["create", "--raw", PATH, "-f", "-"], "may the user do this")
             .with_stdin(review.to_string());
-        let read = |bytes: &[u8]| Ok(parse(bytes)?.pointer("/status/allowed").and_then(Value::as_bool) == Some(true));
+        let read = |bytes: &[u8]| {
+            Ok(parse(bytes)?.pointer("/status/allowed").and_then(Value::as_bool) == Some(true))
+        };
         Ok(Started { running: self.start(call)?, read })
     }
 
@@ -130,7 +140,8 @@ impl Kubectl {
         let call = Call::request(self.scope(), &["version", "--client", "-o", "json"], "kubectl's version");
         let read = |bytes: &[u8]| {
             let value = parse(bytes)?;
-            let version = value.pointer("/clientVersion/gitVersion").and_then(Value::as_str).map(str::to_owned);
+            let version =
+                value.pointer("/clientVersion/gitVersion").and_then(Value::as_str).map(str::to_owned);
             version.ok_or(Error::Answer { what: "a version", why: "there is none".to_owned() })
         };
         Ok(Started { running: self.start(call)?, read })
@@ -161,14 +172,24 @@ impl Kubectl {
         // `--limit-bytes`: a line has no length limit, and the log is the application's.
         let verb = ["logs", pod, "-c", container, &tail, "--limit-bytes=16384"];
         let call = Call::stream(self.scope(), &verb, "the target's last words", limits);
-        Ok(Started { running: self.start(call)?, read: |bytes| Ok(String::from_utf8_lossy(bytes).into_owned()) })
+        Ok(Started {
+            running: self.start(call)?,
+            read: |bytes| Ok(String::from_utf8_lossy(bytes).into_owned()),
+        })
     }
 
     /// Runs something in a container and takes what it prints. No stdin, no terminal.
     ///
     /// # Errors
     /// When kubectl can't be started.
-    pub fn exec(&self, pod: &str, container: &str, argv: &[&str], limits: Limits, why: &'static str) -> Result<Started<'_, Vec<u8>>, Error> {
+    pub fn exec(
+        &self,
+        pod: &str,
+        container: &str,
+        argv: &[&str],
+        limits: Limits,
+        why: &'static str,
+    ) -> Result<Started<'_, Vec<u8>>, Error> {
         let mut verb = vec!["exec", pod, "-c", container, "--"];
         verb.extend(argv);
         let mut call = Call::stream(self.scope(), &verb, why, limits);
@@ -198,10 +219,14 @@ impl Kubectl {
 fn read_context(bytes: &[u8]) -> Result<Context, Error> {
     let value = parse(bytes)?;
     let text = |pointer: &str| value.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
-    let namespace = Some(text("/contexts/0/context/namespace")).filter(|n| !n.is_empty()).unwrap_or("default");
+    let namespace =
+        Some(text("/contexts/0/context/namespace")).filter(|n| !n.is_empty()).unwrap_or("default");
     let user = value.pointer("/users/0/user");
     Ok(Context {
-        name: Some(text("/contexts/0/name")).filter(|n| !n.is_empty()).unwrap_or(text("/current-context")).to_owned(),
+        name: Some(text("/contexts/0/name"))
+            .filter(|n| !n.is_empty())
+            .unwrap_or(text("/current-context"))
+            .to_owned(),
         namespace: namespace.to_owned(),
         plugin: user.is_some_and(|u| u.get("exec").is_some() || u.get("auth-provider").is_some()),
     })
@@ -244,7 +269,8 @@ impl Watch<'_> {
             let before = self.running.err.len();
             let ended = self.running.step(left.min(DEADLINE))?;
             // A kubectl that may get and not watch says so, and tries for ever.
-            let denied = self.running.err.len() > before && matches!(self.running.failure(), Error::Refused(_));
+            let denied =
+                self.running.err.len() > before && matches!(self.running.failure(), Error::Refused(_));
             if denied || ended {
                 return self.parsed()?.ok_or_else(|| self.running.failure());
             }

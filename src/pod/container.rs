@@ -106,7 +106,11 @@ impl<'a> Container<'a> {
         }
         if let Some(ended) = state.get("terminated") {
             let code = ended.get("exitCode").and_then(Value::as_i64).unwrap_or(-1);
-            return State::Terminated { reason: text(ended, "reason"), message: text(ended, "message"), code };
+            return State::Terminated {
+                reason: text(ended, "reason"),
+                message: text(ended, "message"),
+                code,
+            };
         }
         State::Unknown
     }

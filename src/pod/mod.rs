@@ -160,7 +160,11 @@ impl Pod {
     /// Every container name that was ever used, dead ephemeral ones included.
     #[must_use]
     pub fn taken_names(&self) -> Vec<String> {
-        let statuses = ["/status/containerStatuses", "/status/initContainerStatuses", "/status/ephemeralContainerStatuses"];
+        let statuses = [
+            "/status/containerStatuses",
+            "/status/initContainerStatuses",
+            "/status/ephemeralContainerStatuses",
+        ];
         let from_status = statuses
             .iter()
             .filter_map(|p| self.0.pointer(p).and_then(Value::as_array))

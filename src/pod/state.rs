@@ -59,7 +59,9 @@ pub fn not_now(pod: &Pod, target: &str) -> Option<NotNow> {
     if matches!(pod.phase(), "Succeeded" | "Failed") {
         return Some(NotNow::Completed(pod.phase().to_owned()));
     }
-    if spec("/spec/os/name") == Some("windows") || spec("/spec/nodeSelector/kubernetes.io~1os") == Some("windows") {
+    if spec("/spec/os/name") == Some("windows")
+        || spec("/spec/nodeSelector/kubernetes.io~1os") == Some("windows")
+    {
         return Some(NotNow::Windows);
     }
     if pod.node().is_empty() {
@@ -75,7 +77,8 @@ fn stopped(pod: &Pod, target: &str) -> Option<Stopped> {
         State::Running => return None,
         State::Waiting { reason, message } => (reason, message, false),
         State::Terminated { reason, message, code } => {
-            let restarts = pod.value().pointer("/spec/restartPolicy").and_then(Value::as_str) != Some("Never");
+            let restarts =
+                pod.value().pointer("/spec/restartPolicy").and_then(Value::as_str) != Some("Never");
             let message = if message.is_empty() { format!("exit code {code}") } else { message };
             (reason, message, !restarts || container.kind == Kind::Init)
         }
@@ -89,7 +92,9 @@ fn stopped(pod: &Pod, target: &str) -> Option<Stopped> {
         .find(|c| !matches!(c.state(), State::Terminated { code: 0, .. }));
     if let Some(init) = init.filter(|_| reason == "PodInitializing" || reason.is_empty()) {
         let (reason, message) = match init.state() {
-            State::Waiting { reason, message } | State::Terminated { reason, message, .. } => (reason, message),
+            State::Waiting { reason, message } | State::Terminated { reason, message, .. } => {
+                (reason, message)
+            }
             State::Running => ("running".to_owned(), String::new()),
             State::Unknown => ("waiting".to_owned(), String::new()),
         };
@@ -119,7 +124,8 @@ fn stopped(pod: &Pod, target: &str) -> Option<Stopped> {
 #[must_use]
 pub fn node_looks_dead(pod: &Pod) -> bool {
     let status = |kind: &str| pod.condition(kind)?.get("status")?.as_str();
-    let gates = pod.value().pointer("/spec/readinessGates").and_then(Value::as_array).is_some_and(|g| !g.is_empty());
+    let gates =
+        pod.value().pointer("/spec/readinessGates").and_then(Value::as_array).is_some_and(|g| !g.is_empty());
     pod.phase() == "Unknown"
         || (!gates && status("Ready") == Some("False") && status("ContainersReady") == Some("True"))
 }

@@ -56,7 +56,8 @@ const SIDECARS: [&str; 17] = [
 pub fn choose(pod: &Pod, asked: Option<&str>) -> Result<Choice, NoSuch> {
     let all = pod.containers();
     let can: Vec<&Container<'_>> = all.iter().filter(|c| c.kind != Kind::Ephemeral).collect();
-    let names = |except: &str| can.iter().map(|c| c.name()).filter(|n| *n != except).map(str::to_owned).collect();
+    let names =
+        |except: &str| can.iter().map(|c| c.name()).filter(|n| *n != except).map(str::to_owned).collect();
     let choice = |name: &str, why: Option<String>| Choice { name: name.to_owned(), why, others: names(name) };
     if let Some(asked) = asked {
         if can.iter().any(|c| c.name() == asked) {

@@ -27,7 +27,8 @@ fn running(name: &str) -> Value {
 #[test]
 fn what_has_a_hostile_name_is_no_pod() {
     for name in ["", "-x", "a b", "a\nb", "../x", "A"] {
-        let value = json!({"metadata": {"name": name, "namespace": "n", "uid": "u"}, "spec": {"containers": []}});
+        let value =
+            json!({"metadata": {"name": name, "namespace": "n", "uid": "u"}, "spec": {"containers": []}});
         assert!(Pod::new(value).is_err(), "{name:?}");
     }
 }
@@ -43,7 +44,10 @@ fn the_container_wins_over_the_pod_and_the_node_fills_in_the_rest() {
     assert_eq!(ids("a"), Ids { uid: Some(Uid(10)), gid: Some(Gid(2)) });
     assert_eq!(ids("b"), Ids { uid: Some(Uid(1)), gid: Some(Gid(2)) });
     let status = json!({"containerStatuses": [{"name": "a", "user": {"linux": {"uid": 33, "gid": 0}}}]});
-    let p = pod(json!({"containers": [{"name": "a", "securityContext": {"runAsUser": 34}}, {"name": "b"}]}), status);
+    let p = pod(
+        json!({"containers": [{"name": "a", "securityContext": {"runAsUser": 34}}, {"name": "b"}]}),
+        status,
+    );
     assert_eq!(Ids::of(&p, &p.container("a").unwrap()), Ids { uid: Some(Uid(34)), gid: Some(Gid(0)) });
     assert_eq!(Ids::of(&p, &p.container("b").unwrap()), Ids::default());
 }
@@ -52,11 +56,17 @@ fn the_container_wins_over_the_pod_and_the_node_fills_in_the_rest() {
 fn a_shared_pid_namespace_counts_only_with_another_uid_in_it() {
     let shared = |uids: [u32; 2]| {
         let c = |n: &str, uid: u32| json!({"name": n, "securityContext": {"runAsUser": uid}});
-        pod(json!({"shareProcessNamespace": true, "containers": [c("a", uids[0]), c("b", uids[1])]}), Value::Null)
+        pod(
+            json!({"shareProcessNamespace": true, "containers": [c("a", uids[0]), c("b", uids[1])]}),
+            Value::Null,
+        )
     };
     assert!(!shares_pids_with_others(&shared([7, 7]), "a", Some(Uid(7))));
     assert!(shares_pids_with_others(&shared([7, 8]), "a", Some(Uid(7))));
-    let unknown = pod(json!({"shareProcessNamespace": true, "containers": [{"name": "a"}, {"name": "b"}]}), Value::Null);
+    let unknown = pod(
+        json!({"shareProcessNamespace": true, "containers": [{"name": "a"}, {"name": "b"}]}),
+        Value::Null,
+    );
     assert!(shares_pids_with_others(&unknown, "a", Some(Uid(7))));
     assert!(!shares_pids_with_others(&pod(containers(&["a", "b"]), Value::Null), "a", Some(Uid(7))));
 }

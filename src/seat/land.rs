@@ -129,7 +129,8 @@ fn no_entry(
     }
     let old = || -> Result<bool, Error> {
         let minor = kubectl.server_minor()?.finish();
-        Ok(minor.is_ok_and(|minor| minor < 35) && answered(kubectl.may(pod.namespace(), "get", EXEC)?.finish())?)
+        Ok(minor.is_ok_and(|minor| minor < 35)
+            && answered(kubectl.may(pod.namespace(), "get", EXEC)?.finish())?)
     };
     Ok(if old()? { None } else { Some(Refusal::Rbac(lacks(pod, plan, "create", EXEC))) })
 }
@@ -171,7 +172,13 @@ enum Put {
 
 /// Writes the pod with one more seat. After a conflict the pod is read again, the name picked anew
 /// and the object rebuilt.
-fn put(kubectl: &Kubectl, pod: &mut Pod, plan: &mut Plan, security: &Security, mode: Mode) -> Result<Answered, Put> {
+fn put(
+    kubectl: &Kubectl,
+    pod: &mut Pod,
+    plan: &mut Plan,
+    security: &Security,
+    mode: Mode,
+) -> Result<Answered, Put> {
     let mut conflicts = 0;
     loop {
         let name = next_name(pod);

@@ -63,9 +63,8 @@ pub fn measure(kubectl: &Kubectl, question: Question<'_>) -> Result<Measurement,
     let limits = Limits { total: TOTAL, first_byte: Some(FIRST_BYTE), most: frame::LONGEST_FRAMED };
     let (mut tries, mut early) = (0, 0);
     loop {
-        let reply = kubectl
-            .exec(pod, &seat.to_string(), &argv, limits, "measure the seat")
-            .and_then(Started::finish);
+        let reply =
+            kubectl.exec(pod, &seat.to_string(), &argv, limits, "measure the seat").and_then(Started::finish);
         let broken = match reply {
             Ok(bytes) => match frame::decode(&bytes) {
                 Ok(payload) => {

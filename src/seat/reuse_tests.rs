@@ -4,8 +4,10 @@ use serde_json::json;
 use super::*;
 use crate::spec::security::{NonRoot, Security};
 
-const KEY: &str = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIKHEChAgLwFqB3pJzkGm2E7VJ0sL9hVYx4kq0J3j5m1p me@laptop";
-const KEY2: &str = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIKHEChAgLwFqB3pJzkGm2E7VJ0sL9hVYx4kq0J3j5m1q me@desktop";
+const KEY: &str =
+    "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIKHEChAgLwFqB3pJzkGm2E7VJ0sL9hVYx4kq0J3j5m1p me@laptop";
+const KEY2: &str =
+    "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIKHEChAgLwFqB3pJzkGm2E7VJ0sL9hVYx4kq0J3j5m1q me@desktop";
 
 fn plan(owner: &str, key: &str) -> Plan {
     Plan {
@@ -30,7 +32,9 @@ fn degraded(uid: u32) -> Security {
 fn pod(seats: &[(u32, Plan, Security, bool)]) -> Pod {
     let name = |n: u32| SeatName::parse(&format!("podbench-{n}")).unwrap();
     let specs: Vec<Value> = seats.iter().map(|(n, p, s, _)| p.container(name(*n), s)).collect();
-    let state = |running: bool| if running { json!({"running": {}}) } else { json!({"terminated": {"exitCode": 137}}) };
+    let state = |running: bool| {
+        if running { json!({"running": {}}) } else { json!({"terminated": {"exitCode": 137}}) }
+    };
     let statuses: Vec<Value> = seats
         .iter()
         .map(|(n, _, _, running)| json!({"name": name(*n).to_string(), "state": state(*running)}))
@@ -89,7 +93,8 @@ fn ids_that_are_asked_for_choose_among_the_seats() {
 #[test]
 fn another_laptops_key_is_noticed_and_a_comment_is_not() {
     let p = pod(&[(1, plan("me", KEY), degraded(7), true)]);
-    let other = |key: &str| find(&p, &plan("me", key), Ids::default(), Wanted::default()).0.unwrap().other_key;
+    let other =
+        |key: &str| find(&p, &plan("me", key), Ids::default(), Wanted::default()).0.unwrap().other_key;
     assert!(other(KEY2));
     assert!(!other(&KEY.replace("laptop", "desk")));
 }

@@ -41,8 +41,12 @@ fn judge(container: Option<&Container<'_>>) -> Judged {
         }
         State::Waiting { reason, message } => {
             let kind = match reason.as_str() {
-                "InvalidImageName" | "ErrImageNeverPull" | "ImagePullBackOff" | "ImageInspectError"
-                | "RegistryUnavailable" | "SignatureValidationFailed" => Trouble::Image,
+                "InvalidImageName"
+                | "ErrImageNeverPull"
+                | "ImagePullBackOff"
+                | "ImageInspectError"
+                | "RegistryUnavailable"
+                | "SignatureValidationFailed" => Trouble::Image,
                 "CreateContainerConfigError" | "CreateContainerError" => Trouble::Config,
                 "RunContainerError" => Trouble::Start,
                 "ErrImagePull" if is_final(&message) => Trouble::Image,
@@ -153,7 +157,10 @@ fn read(kubectl: &Kubectl, pod: &Pod) -> Result<Option<Pod>, Error> {
 }
 
 fn gone(pod: &Pod) -> Trouble {
-    Trouble::Gone(Words { reason: String::new(), message: format!("pod {} was deleted meanwhile", pod.name()) })
+    Trouble::Gone(Words {
+        reason: String::new(),
+        message: format!("pod {} was deleted meanwhile", pod.name()),
+    })
 }
 
 fn silent(pod: &Pod) -> Words {
@@ -178,10 +185,9 @@ fn with_earlier(trouble: Trouble, said: Option<Words>) -> Trouble {
 /// Is the node the trouble? Reading nodes needs a right that few have, so no answer is an answer.
 fn ask_node(kubectl: &Kubectl, pod: &Pod) -> Result<Option<Words>, Error> {
     match kubectl.get("node", pod.node(), "does the node answer")?.finish() {
-        Ok(node) => Ok(node_trouble(&node).map(|why| Words {
-            reason: format!("node {}", pod.node()),
-            message: why,
-        })),
+        Ok(node) => {
+            Ok(node_trouble(&node).map(|why| Words { reason: format!("node {}", pod.node()), message: why }))
+        }
         Err(Error::Interrupted) => Err(Error::Interrupted),
         Err(_) => Ok(None),
     }
@@ -213,7 +219,9 @@ mod tests {
         assert!(matches!(waiting("RunContainerError"), Judged::Trouble(Trouble::Start(_))));
         let ended = judged(json!({"terminated": {"exitCode": 137, "reason": "Error"}}));
         assert!(matches!(ended, Judged::Trouble(Trouble::Ended(w)) if w.message == "exit code 137"));
-        let never = judged(json!({"terminated": {"exitCode": 128, "reason": "StartError", "message": "exec format error"}}));
+        let never = judged(
+            json!({"terminated": {"exitCode": 128, "reason": "StartError", "message": "exec format error"}}),
+        );
         assert!(matches!(never, Judged::Trouble(Trouble::Start(_))));
     }
 

@@ -57,8 +57,11 @@ impl Plan {
     /// The container. No `resources`: an ephemeral container can't have any.
     #[must_use]
     pub fn container(&self, name: SeatName, security: &Security) -> Value {
-        let env: Vec<Value> =
-            self.env().into_iter().map(|(name, value)| json!({"name": name, "value": literal(&value)})).collect();
+        let env: Vec<Value> = self
+            .env()
+            .into_iter()
+            .map(|(name, value)| json!({"name": name, "value": literal(&value)}))
+            .collect();
         let mut container = json!({
             "name": name.to_string(),
             "image": self.image,
@@ -110,7 +113,8 @@ impl Plan {
         // The target's id is absent from a seat that was landed while the target restarted.
         theirs.retain(|name| name != env::TARGET_CID.name);
         let mine: Vec<&str> = ours.iter().map(|(n, _)| *n).filter(|n| *n != env::TARGET_CID.name).collect();
-        let owner = env::OWNER.parse(other.env(env::OWNER.name).map(|raw| raw.replace("$$(", "$(")).as_deref());
+        let owner =
+            env::OWNER.parse(other.env(env::OWNER.name).map(|raw| raw.replace("$$(", "$(")).as_deref());
         if owner != self.owner {
             return Some(match owner {
                 Some(owner) => format!("it is {}'s", shown(&owner)),
@@ -130,7 +134,8 @@ impl Plan {
     }
 
     fn mounts_differ(&self, other: &Container<'_>) -> Option<String> {
-        let text = |m: &Value, field: &str| m.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let text =
+            |m: &Value, field: &str| m.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
         let theirs: Vec<(String, String)> =
             other.mounts().iter().map(|m| (text(m, "name"), text(m, "mountPath"))).collect();
         let ours: Vec<(String, String)> =
@@ -138,13 +143,23 @@ impl Plan {
         if let Some((name, path)) = theirs.iter().find(|m| !ours.contains(m)) {
             return Some(format!("it mounts {} at {}", shown(name), shown(path)));
         }
-        ours.iter().find(|m| !theirs.contains(m)).map(|(name, path)| format!("it doesn't mount {name} at {path}"))
+        ours.iter()
+            .find(|m| !theirs.contains(m))
+            .map(|(name, path)| format!("it doesn't mount {name} at {path}"))
     }
 }
 
 /// What of a container spec podbench never writes and that changes what runs.
-const UNEXPECTED: [&str; 8] =
-    ["envFrom", "lifecycle", "livenessProbe", "readinessProbe", "startupProbe", "stdin", "volumeDevices", "workingDir"];
+const UNEXPECTED: [&str; 8] = [
+    "envFrom",
+    "lifecycle",
+    "livenessProbe",
+    "readinessProbe",
+    "startupProbe",
+    "stdin",
+    "volumeDevices",
+    "workingDir",
+];
 
 fn has(spec: &Value, field: &str) -> bool {
     match spec.get(field) {

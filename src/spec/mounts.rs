@@ -61,7 +61,12 @@ pub enum NoMount {
 ///
 /// # Errors
 /// When one that was asked for can't be.
-pub fn mounts(pod: &Pod, target: &Container<'_>, asked: &[Mount], home: bool) -> Result<Vec<VolumeMount>, NoMount> {
+pub fn mounts(
+    pod: &Pod,
+    target: &Container<'_>,
+    asked: &[Mount],
+    home: bool,
+) -> Result<Vec<VolumeMount>, NoMount> {
     let mut mounts = Vec::new();
     for wanted in asked {
         mounts.push(resolve(pod, target, wanted)?);
@@ -75,8 +80,10 @@ pub fn mounts(pod: &Pod, target: &Container<'_>, asked: &[Mount], home: bool) ->
 
 fn resolve(pod: &Pod, target: &Container<'_>, wanted: &Mount) -> Result<VolumeMount, NoMount> {
     let asked = wanted.claim.clone();
-    let claim = |v: &Value| v.pointer("/persistentVolumeClaim/claimName").and_then(Value::as_str) == Some(&asked);
-    let volume = pod.volumes().iter().find(|v| claim(v)).or_else(|| pod.volumes().iter().find(|v| name(v) == asked));
+    let claim =
+        |v: &Value| v.pointer("/persistentVolumeClaim/claimName").and_then(Value::as_str) == Some(&asked);
+    let volume =
+        pod.volumes().iter().find(|v| claim(v)).or_else(|| pod.volumes().iter().find(|v| name(v) == asked));
     let Some(volume) = volume.map(name) else {
         // Tokens and other projections that nobody chose are no help in a list.
         let listed = pod.volumes().iter().filter(|v| v.get("projected").is_none()).map(name);
@@ -88,9 +95,7 @@ fn resolve(pod: &Pod, target: &Container<'_>, wanted: &Mount) -> Result<VolumeMo
     let path = match (&wanted.path, theirs.clone().find(whole)) {
         (_, None) if theirs.count() > 0 => return Err(NoMount::SubPath { asked, container }),
         (Some(path), _) => path.clone(),
-        (None, Some(mount)) => {
-            mount.get("mountPath").and_then(Value::as_str).unwrap_or_default().to_owned()
-        }
+        (None, Some(mount)) => mount.get("mountPath").and_then(Value::as_str).unwrap_or_default().to_owned(),
         (None, None) => return Err(NoMount::NoPath { asked, container }),
     };
     Ok(VolumeMount { volume: volume.to_owned(), path })
@@ -128,13 +133,18 @@ mod tests {
 
     #[test]
     fn a_claim_is_mounted_where_the_target_has_it_or_where_it_is_asked_for() {
-        assert_eq!(ask("data-0", None).unwrap(), [VolumeMount { volume: "data".into(), path: "/data".into() }]);
+        assert_eq!(
+            ask("data-0", None).unwrap(),
+            [VolumeMount { volume: "data".into(), path: "/data".into() }]
+        );
         assert_eq!(ask("data", Some("/x")).unwrap()[0].path, "/x");
     }
 
     #[test]
     fn what_cannot_be_mounted_is_refused_by_name() {
-        assert!(matches!(ask("none", None), Err(NoMount::Undeclared { have, .. }) if have.contains(&"data".to_owned())));
+        assert!(
+            matches!(ask("none", None), Err(NoMount::Undeclared { have, .. }) if have.contains(&"data".to_owned()))
+        );
         assert!(matches!(ask("parts", Some("/x")), Err(NoMount::SubPath { .. })));
         assert!(matches!(ask("idle", None), Err(NoMount::NoPath { .. })));
     }

@@ -46,8 +46,14 @@ impl Rewrite {
             }
         }
         const FIELDS: [&str; 8] = [
-            "runAsNonRoot", "privileged", "allowPrivilegeEscalation", "readOnlyRootFilesystem", "seccompProfile",
-            "seLinuxOptions", "appArmorProfile", "procMount",
+            "runAsNonRoot",
+            "privileged",
+            "allowPrivilegeEscalation",
+            "readOnlyRootFilesystem",
+            "seccompProfile",
+            "seLinuxOptions",
+            "appArmorProfile",
+            "procMount",
         ];
         for field in FIELDS {
             if asked.get(field) != got.get(field) && !(field == "runAsNonRoot" && rewrite.non_root_forced) {
@@ -135,7 +141,10 @@ mod tests {
     fn a_stripped_capability_shows_in_every_spelling() {
         assert!(full(|s| s["securityContext"]["capabilities"] = Value::Null).ptrace_stripped);
         assert!(full(|s| s["securityContext"]["capabilities"] = json!({"drop": ["ALL"]})).ptrace_stripped);
-        assert!(!full(|s| s["securityContext"]["capabilities"]["add"] = json!(["CAP_SYS_PTRACE"])).ptrace_stripped);
+        assert!(
+            !full(|s| s["securityContext"]["capabilities"]["add"] = json!(["CAP_SYS_PTRACE"]))
+                .ptrace_stripped
+        );
     }
 
     #[test]

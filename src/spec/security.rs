@@ -142,7 +142,10 @@ mod tests {
     fn every_rung_writes_out_that_it_is_not_privileged() {
         for security in all() {
             let json = security.to_json();
-            assert_eq!((&json["privileged"], &json["allowPrivilegeEscalation"]), (&json!(false), &json!(false)));
+            assert_eq!(
+                (&json["privileged"], &json["allowPrivilegeEscalation"]),
+                (&json!(false), &json!(false))
+            );
         }
     }
 

@@ -34,14 +34,19 @@ fn full_is_refused_at_the_rehearsal_in_the_servers_words_and_burns_no_name() {
 fn full_lands_beside_the_pods_own_run_as_non_root_and_gdb_attaches() {
     let (ns, person) = world("full", &["odd-ids"]);
     let pod = ns.get("pod", "odd-ids");
-    assert_eq!(pod.pointer("/spec/securityContext/runAsNonRoot"), Some(&true.into()), "the zoo pod has changed");
+    assert_eq!(
+        pod.pointer("/spec/securityContext/runAsNonRoot"),
+        Some(&true.into()),
+        "the zoo pod has changed"
+    );
     let report = person.attach(&["odd-ids", "--max-rung", "full"]);
     assert_eq!(text(&report, "/rung/measured"), "full", "{report:#}");
     assert_eq!(report.pointer("/supports/liveAttach/ok"), Some(&true.into()));
     let alias = alias(&report);
     assert_eq!(person.ssh(&[&alias, "id -u"]).text(), "0");
     let before = person.ssh(&[&alias, "curl -s localhost:8080/"]).text();
-    let gdb = "gdb -q -nx -batch -ex 'set sysroot /proc/1/root' -ex 'attach 1' -ex 'info inferiors' -ex detach";
+    let gdb =
+        "gdb -q -nx -batch -ex 'set sysroot /proc/1/root' -ex 'attach 1' -ex 'info inferiors' -ex detach";
     let said = person.ssh(&[&alias, gdb]).expect_code(0);
     assert!(said.stdout.contains("process 1") && said.stdout.contains("detached"), "{said:?}");
     let after = person.ssh(&[&alias, "curl -s localhost:8080/"]).text();
@@ -85,7 +90,17 @@ spec:
     let probe = r#"{"spec":{"ephemeralContainers":[{"name":"probe","image":"x","securityContext":{"capabilities":{"add":["SYS_PTRACE"]}}}]}}"#;
     let pod = ns.kubectl(&["get", "pod", "-o", "jsonpath={.items[0].metadata.name}"]).text();
     eventually("the stripping policy is in force", Duration::from_secs(20), || {
-        let args = ["patch", "pod", &pod, "--subresource=ephemeralcontainers", "--dry-run=server", "-o", "json", "-p", probe];
+        let args = [
+            "patch",
+            "pod",
+            &pod,
+            "--subresource=ephemeralcontainers",
+            "--dry-run=server",
+            "-o",
+            "json",
+            "-p",
+            probe,
+        ];
         let said = ns.kubectl(&args);
         (said.code == 0 && !said.stdout.contains("SYS_PTRACE")).then_some(())
     });
@@ -144,7 +159,10 @@ fn a_dry_run_says_what_would_land_and_writes_nothing() {
     let before = ns.get("pod", "odd-ids");
     let said = person.podbench(&["attach", "odd-ids", "--dry-run", "-o", "json"]).expect_code(0).json();
     assert!(ladder(&said).iter().any(|l| l.starts_with("degraded wouldLand")), "{said:#}");
-    assert_eq!(before.pointer("/metadata/resourceVersion"), ns.get("pod", "odd-ids").pointer("/metadata/resourceVersion"));
+    assert_eq!(
+        before.pointer("/metadata/resourceVersion"),
+        ns.get("pod", "odd-ids").pointer("/metadata/resourceVersion")
+    );
     assert!(!person.home().join(".podbench").exists(), "a dry run leaves no file either");
 }
 

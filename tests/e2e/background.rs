@@ -67,9 +67,11 @@ fn after_a_hundred_connects_killed_kubectls_and_daemons_there_is_no_zombie_and_n
     for _ in 0..5 {
         let mut args = cold.to_vec();
         args.extend([alias.as_str(), "cat /dev/zero"]);
-        let mut ssh = person.ssh_command("ssh", &args).stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut ssh =
+            person.ssh_command("ssh", &args).stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
         std::thread::sleep(Duration::from_millis(700));
-        let children = std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", ssh.id())).unwrap_or_default();
+        let children =
+            std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", ssh.id())).unwrap_or_default();
         for pid in children.split_ascii_whitespace() {
             let _ = std::process::Command::new("kill").args(["-9", pid]).status();
         }
@@ -83,7 +85,9 @@ fn after_a_hundred_connects_killed_kubectls_and_daemons_there_is_no_zombie_and_n
     }
     let all = eventually("no zombie and no orphan within 60 s", Duration::from_secs(60), || {
         let all = processes(&ns, "odd-ids", &seat);
-        let quiet = !all.iter().any(|p| p.command.contains("sshd") || p.command == "sleep 1" || p.command.contains("/dev/zero"));
+        let quiet = !all
+            .iter()
+            .any(|p| p.command.contains("sshd") || p.command == "sleep 1" || p.command.contains("/dev/zero"));
         (quiet && strays(&all).is_empty()).then_some(all)
     });
     let daemon = all.iter().find(|p| p.command == "sleep 4321").expect("the daemon still runs");
@@ -115,7 +119,8 @@ fn an_idle_agent_is_small_and_sleeps() {
     let read = || {
         let status = ns.exec("odd-ids", seat, &["cat", &format!("/proc/{pid}/status")]).text();
         let field = |name: &str| -> u64 {
-            let line = status.lines().find(|l| l.starts_with(name)).unwrap_or_else(|| panic!("{name} in {status}"));
+            let line =
+                status.lines().find(|l| l.starts_with(name)).unwrap_or_else(|| panic!("{name} in {status}"));
             line.split_ascii_whitespace().nth(1).unwrap().parse().unwrap()
         };
         (field("VmRSS:"), field("voluntary_ctxt_switches:"))

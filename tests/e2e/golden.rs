@@ -3,7 +3,7 @@
 
 use podbench_test_support::namespace::{Namespace, observe_rules};
 use podbench_test_support::person::Person;
-use podbench_test_support::recording::live;
+use podbench_test_support::recording::{goldens, is_on, live};
 
 use crate::world::PODBENCH;
 
@@ -20,7 +20,14 @@ fn the_golden_runs_still_come_about() {
     run("attach-unknown-pod", 2, &["attach", "nosuch"]);
     run("attach-degraded", 0, &["attach", "odd-ids"]);
     run("attach-reconnect", 0, &["attach", "odd-ids"]);
-    run("attach-reconnect-json", 0, &["attach", "odd-ids", "-o", "json"]);
+    let report = run("attach-reconnect-json", 0, &["attach", "odd-ids", "-o", "json"]).json();
+    if is_on() {
+        // One wire file for every version ever shipped: tests/agreement.rs reads them all.
+        let wire = goldens().join("wire");
+        std::fs::create_dir_all(&wire).unwrap();
+        let file = wire.join(concat!(env!("CARGO_PKG_VERSION"), ".json"));
+        std::fs::write(file, format!("{:#}\n", report["measurement"])).unwrap();
+    }
     run("attach-full-refused", 0, &["attach", "odd-ids", "--max-rung", "full", "--new"]);
     run("attach-seat", 0, &["attach", "odd-ids", "--max-rung", "seat", "--no-correct-ids", "--new"]);
     run("attach-dry-run", 0, &["attach", "odd-ids", "--dry-run", "--new"]);

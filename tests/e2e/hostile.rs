@@ -8,7 +8,7 @@ use podbench_test_support::person::{Person, alias};
 use podbench_test_support::process::{eventually, run_with};
 use serde_json::{Value, json};
 
-use crate::world::{text, world};
+use crate::world::{number, text, world};
 
 #[test]
 fn escape_sequences_in_process_names_reach_no_terminal() {
@@ -43,7 +43,7 @@ fn an_application_at_the_seats_ids_is_a_peer_and_the_report_says_so() {
     let (ns, person) = world("peer", &["hostile"]);
     let report = person.attach(&["hostile"]);
     assert_eq!(text(&report, "/rung/measured"), "degraded", "{report:#}");
-    assert!(report.pointer("/warnings").unwrap().to_string().contains("same uid"), "{report:#}");
+    assert!(report.pointer("/warnings").unwrap().to_string().contains("peers"), "{report:#}");
     let seat = text(&report, "/seat/name").to_owned();
     // The agent and its sessions aren't dumpable: not even a peer reads or traces them.
     let got = attack(&ns, "hostile", &seat, "do=read,trace,connect");
@@ -53,7 +53,7 @@ fn an_application_at_the_seats_ids_is_a_peer_and_the_report_says_so() {
     }
     // Whatever it did: the seat answers still, and lends no other identity.
     let who = person.ssh(&[&alias(&report), "id -u"]).text();
-    assert_eq!(who, text(&report, "/rung/uid").to_owned());
+    assert_eq!(who, number(&report, "/rung/uid").to_string());
 }
 
 #[test]
@@ -108,9 +108,8 @@ fn a_planted_podbench_1_of_somebody_elses_image_is_not_entered() {
 fn with_reply(ns: &Namespace, reply: &str) -> Person {
     let mut person = crate::world::person(ns);
     let fake = person.home().join("kubectl-hostile");
-    let script = format!(
-        "#!/bin/sh\ncase \"$*\" in *' measure '*) {reply} ;; *) exec kubectl \"$@\" ;; esac\n"
-    );
+    let script =
+        format!("#!/bin/sh\ncase \"$*\" in *' measure '*) {reply} ;; *) exec kubectl \"$@\" ;; esac\n");
     std::fs::write(&fake, script).unwrap();
     let mut mode = std::fs::metadata(&fake).unwrap().permissions();
     std::os::unix::fs::PermissionsExt::set_mode(&mut mode, 0o755);
@@ -142,7 +141,12 @@ fn a_seat_that_answers_a_login_with_a_newline_gets_no_stanza() {
 #[test]
 fn a_gigabyte_for_an_answer_is_cut_off_and_said() {
     let (ns, _) = world("gigabyte", &["hostile"]);
-    for reply in ["head -c 1000000000 /dev/zero", "printf 'podbench-reply/1 1000000000 00\\n'; cat /dev/zero", "yes", "exit 0"] {
+    for reply in [
+        "head -c 1000000000 /dev/zero",
+        "printf 'podbench-reply/1 1000000000 00\\n'; cat /dev/zero",
+        "yes",
+        "exit 0",
+    ] {
         let person = with_reply(&ns, reply);
         let start = Instant::now();
         let said = person.podbench(&["attach", "hostile", "--new"]);
@@ -168,11 +172,36 @@ fn the_agents_socket_takes_verbs_and_nothing_from_another_container() {
     let report = person.attach(&["hostile"]);
     let seat = text(&report, "/seat/name");
     let uid = report.pointer("/rung/uid").unwrap();
-    let dir = ns.exec("hostile", seat, &["stat", "-c", "%a %u", &session::runtime_dirs(podbench_contract::ids::Uid(
-        u32::try_from(uid.as_u64().unwrap()).unwrap()), 0)[0]]).text();
+    let dir = ns.exec("hostile", seat, &["stat", "-c", "%a %u", &dir_of(uid)]).text();
     assert_eq!(dir, format!("700 {uid}"));
     let abstracts = ns.exec("hostile", seat, &["cat", "/proc/net/unix"]).text();
-    assert!(!abstracts.lines().any(|l| l.contains('@')), "an abstract socket is open to the whole pod: {abstracts}");
-    let got = attack(&ns, "hostile", seat, "do=connect");
-    assert!(!deeds(&got, "").iter().any(|d| d.contains("agent.sock")), "the application reached the socket: {got:#}");
+    assert!(
+        !abstracts.lines().any(|l| l.contains('@')),
+        "an abstract socket is open to the whole pod: {abstracts}"
+    );
+    // Another container at the same ids gets as far as the socket's path, by way of a process of the
+    // seat that is dumpable, and no further: the agent looks at its mount namespace.
+    let other = text(&person.attach(&["hostile", "--new"]), "/seat/name").to_owned();
+    let mut bystander = ns.command(&["exec", "hostile", "-c", seat, "--", "sleep", "77"]);
+    let mut bystander = bystander.stdout(std::process::Stdio::null()).spawn().unwrap();
+    let pid = eventually("the bystander runs", Duration::from_secs(20), || {
+        let pid = ns.exec("hostile", &other, &["pgrep", "-f", "sleep 77"]).stdout.trim().to_owned();
+        (!pid.is_empty()).then_some(pid)
+    });
+    let path = format!("/proc/{pid}/root{}/agent.sock", dir_of(uid));
+    for verb in ["stop", "state", "session"] {
+        let script = format!(
+            "python import socket; s = socket.socket(socket.AF_UNIX); s.settimeout(5); s.connect('{path}'); s.send(b'{verb}\\n'); print(s.recv(300))"
+        );
+        let said = ns.exec("hostile", &other, &["gdb", "-q", "-nx", "-batch", "-ex", &script]);
+        assert!(said.stdout.contains("refused"), "{verb}: {said:?}");
+    }
+    let _ = bystander.kill();
+    let _ = bystander.wait();
+    person.ssh(&[&alias(&report), "true"]).expect_code(0);
+}
+
+fn dir_of(uid: &Value) -> String {
+    let uid = u32::try_from(uid.as_u64().unwrap()).unwrap();
+    session::runtime_dirs(podbench_contract::ids::Uid(uid), 0)[0].clone()
 }

@@ -103,7 +103,8 @@ fn each_missing_right_is_named_and_the_role_that_has_it() {
     let rules = std::fs::read_to_string(observe_rules()).unwrap();
     let without = |resource: &str| {
         // The chart's rules without one resource's.
-        let kept: Vec<&str> = rules.split("- apiGroups").filter(|r| !r.contains(&format!("resources: [{resource}]"))).collect();
+        let kept: Vec<&str> =
+            rules.split("- apiGroups").filter(|r| !r.contains(&format!("resources: [{resource}]"))).collect();
         kept.join("- apiGroups")
     };
     for (account, resource, words) in [
@@ -111,13 +112,18 @@ fn each_missing_right_is_named_and_the_role_that_has_it() {
         ("no-seats", "pods/ephemeralcontainers", &["ephemeralcontainers"][..]),
         ("no-exec", "pods/exec", &["exec"][..]),
     ] {
-        let person = Person::new(PODBENCH, &ns.kubeconfig_with(account, &without(resource)), &ns.cluster.image);
+        let person =
+            Person::new(PODBENCH, &ns.kubeconfig_with(account, &without(resource)), &ns.cluster.image);
         let said = person.podbench(&["attach", "odd-ids"]);
         assert_eq!(said.code, 2, "{resource}: {said:?}");
         for word in words {
             assert!(said.stderr.contains(word), "{resource}: `{word}` is missing in {}", said.stderr);
         }
-        assert!(said.stderr.contains("cannot") && said.stderr.contains("try: "), "{resource}: {}", said.stderr);
+        assert!(
+            said.stderr.contains("cannot") && said.stderr.contains("try: "),
+            "{resource}: {}",
+            said.stderr
+        );
         assert!(!person.home().join(".podbench/config.d").exists(), "{resource}: a stanza was written");
     }
 }
@@ -126,7 +132,8 @@ fn each_missing_right_is_named_and_the_role_that_has_it() {
 fn get_without_list_is_enough_for_an_exact_name() {
     let ns = Namespace::labelled("no-list", &["pod-security.kubernetes.io/enforce=restricted"]);
     ns.zoo(&["odd-ids"]);
-    let rules = std::fs::read_to_string(observe_rules()).unwrap().replace("[get, list, watch]", "[get, watch]");
+    let rules =
+        std::fs::read_to_string(observe_rules()).unwrap().replace("[get, list, watch]", "[get, watch]");
     assert!(rules.contains("[get, watch]"));
     let person = Person::new(PODBENCH, &ns.kubeconfig_with("no-list", &rules), &ns.cluster.image);
     person.attach(&["odd-ids"]);
@@ -136,7 +143,8 @@ fn get_without_list_is_enough_for_an_exact_name() {
 fn without_watch_the_landing_is_polled() {
     let ns = Namespace::labelled("no-watch", &["pod-security.kubernetes.io/enforce=restricted"]);
     ns.zoo(&["odd-ids"]);
-    let rules = std::fs::read_to_string(observe_rules()).unwrap().replace("[get, list, watch]", "[get, list]");
+    let rules =
+        std::fs::read_to_string(observe_rules()).unwrap().replace("[get, list, watch]", "[get, list]");
     assert!(rules.contains("[get, list]"));
     let person = Person::new(PODBENCH, &ns.kubeconfig_with("no-watch", &rules), &ns.cluster.image);
     person.attach(&["odd-ids"]);

@@ -70,15 +70,25 @@ fn no_reading_comes_from_the_environment() {
     let lying = lying_seat(&ns.get("pod", "odd-ids"), &ns.cluster.image);
     let path = format!("/api/v1/namespaces/{}/pods/odd-ids/ephemeralcontainers", ns.name);
     let put = ns.cluster.command(&["replace", "--raw", &path, "-f", "-"]);
-    podbench_test_support::process::run_with(put, lying.to_string().as_bytes(), std::time::Duration::from_secs(20)).expect_code(0);
-    podbench_test_support::process::eventually("the lying seat runs", std::time::Duration::from_secs(30), || {
-        ns.get("pod", "odd-ids").pointer("/status/ephemeralContainerStatuses/0/state/running").cloned()
-    });
+    podbench_test_support::process::run_with(
+        put,
+        lying.to_string().as_bytes(),
+        std::time::Duration::from_secs(20),
+    )
+    .expect_code(0);
+    podbench_test_support::process::eventually(
+        "the lying seat runs",
+        std::time::Duration::from_secs(30),
+        || ns.get("pod", "odd-ids").pointer("/status/ephemeralContainerStatuses/0/state/running").cloned(),
+    );
     let pod = ns.get("pod", "odd-ids");
     let cid = pod.pointer("/status/containerStatuses/0/containerID").unwrap().as_str().unwrap();
     let cid = podbench_contract::ids::ContainerId::parse(cid).unwrap();
     let argv = session::measure_argv(Some(&cid), None, true);
-    let reply = ns.exec("odd-ids", "liar", &argv.iter().map(String::as_str).collect::<Vec<_>>()).expect_code(0).stdout;
+    let reply = ns
+        .exec("odd-ids", "liar", &argv.iter().map(String::as_str).collect::<Vec<_>>())
+        .expect_code(0)
+        .stdout;
     let payload = podbench_contract::frame::decode(reply.as_bytes()).unwrap();
     let m = podbench_contract::measurement::Measurement::parse(payload).unwrap();
     let (uid, gid) = ids(&ns, "odd-ids");

@@ -15,7 +15,11 @@ fn a_reconnect_writes_nothing_and_takes_four_kubectl_processes() {
     assert!(number(&again, "/calls/kubectl") <= 4, "{again:#}");
     assert_eq!(ladder(&again), ["degraded reused launcher"]);
     let after = ns.get("pod", "odd-ids");
-    assert_eq!(before.pointer("/metadata/generation"), after.pointer("/metadata/generation"), "the spec was written");
+    assert_eq!(
+        before.pointer("/metadata/generation"),
+        after.pointer("/metadata/generation"),
+        "the spec was written"
+    );
     assert_eq!(before.pointer("/spec"), after.pointer("/spec"));
     assert_eq!(alias(&first), alias(&again));
     person.ssh(&[&alias(&again), "true"]).expect_code(0);
@@ -74,7 +78,8 @@ fn ssh_config_rewrites_the_stanza_of_the_running_seat() {
 #[test]
 fn a_workload_is_a_pod_and_the_report_says_which_and_why() {
     let (_ns, person) = world("workloads", &["web", "db"]);
-    for (asked, starts) in [("deploy/web", "web-"), ("svc/web", "web-"), ("sts/db", "db-"), ("db-0", "db-0")] {
+    for (asked, starts) in [("deploy/web", "web-"), ("svc/web", "web-"), ("sts/db", "db-"), ("db-0", "db-0")]
+    {
         let said = person.podbench(&["attach", asked, "-o", "json"]);
         if said.code == 0 {
             assert!(text(&said.json(), "/pod/name").starts_with(starts), "{asked}");

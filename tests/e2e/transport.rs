@@ -6,9 +6,9 @@ use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
+use podbench_contract::session;
 use podbench_test_support::person::{Person, alias};
 use podbench_test_support::process::{eventually, run, run_with};
-use podbench_contract::session;
 
 use crate::world::{restricted, text, world};
 
@@ -38,11 +38,18 @@ fn a_hundred_megabytes_go_both_ways_by_scp_and_by_sftp_with_equal_digests() {
     run(person.ssh_command("scp", &["-q", up.to_str().unwrap(), &format!("{alias}:one")])).expect_code(0);
     assert_eq!(remote_digest(&person, &alias, "one"), sum);
     let batch = format!("get one {0}/down\nput {0}/down two\n", person.home().display());
-    run_with(person.ssh_command("sftp", &["-q", "-b", "-", &alias]), batch.as_bytes(), Duration::from_secs(60)).expect_code(0);
+    run_with(
+        person.ssh_command("sftp", &["-q", "-b", "-", &alias]),
+        batch.as_bytes(),
+        Duration::from_secs(60),
+    )
+    .expect_code(0);
     assert_eq!(digest(&person, &person.home().join("down")), sum);
     assert_eq!(remote_digest(&person, &alias, "two"), sum);
     person.hang_up(&alias);
-    run(person.ssh_command("scp", &["-q", &format!("{alias}:two"), &format!("{}/back", person.home().display())])).expect_code(0);
+    run(person
+        .ssh_command("scp", &["-q", &format!("{alias}:two"), &format!("{}/back", person.home().display())]))
+    .expect_code(0);
     assert_eq!(digest(&person, &person.home().join("back")), sum);
 }
 
@@ -61,14 +68,25 @@ impl Drop for Running {
 
 fn forward(person: &Person, alias: &str, how: &[&str]) -> Running {
     let mut args = how.to_vec();
-    args.extend(["-N", "-o", "ControlMaster=no", "-o", "ControlPath=none", "-o", "ExitOnForwardFailure=yes", alias]);
+    args.extend([
+        "-N",
+        "-o",
+        "ControlMaster=no",
+        "-o",
+        "ControlPath=none",
+        "-o",
+        "ExitOnForwardFailure=yes",
+        alias,
+    ]);
     let mut command = person.ssh_command("ssh", &args);
     command.stdin(Stdio::null()).stdout(Stdio::null());
     Running(command.spawn().unwrap())
 }
 
 fn connect(port: u16) -> TcpStream {
-    eventually("the forward listens", Duration::from_secs(20), || TcpStream::connect(("127.0.0.1", port)).ok())
+    eventually("the forward listens", Duration::from_secs(20), || {
+        TcpStream::connect(("127.0.0.1", port)).ok()
+    })
 }
 
 #[test]
@@ -113,7 +131,16 @@ fn a_dynamic_forward_is_a_socks_proxy_in_the_pod() {
 fn a_remote_forward_is_refused_because_it_would_listen_in_the_pod() {
     let (_ns, person) = restricted("remote-forward", &["odd-ids"]);
     let alias = alias(&person.attach(&["odd-ids"]));
-    let said = person.ssh(&["-o", "ControlPath=none", "-o", "ExitOnForwardFailure=yes", "-R", "0:localhost:1", &alias, "true"]);
+    let said = person.ssh(&[
+        "-o",
+        "ControlPath=none",
+        "-o",
+        "ExitOnForwardFailure=yes",
+        "-R",
+        "0:localhost:1",
+        &alias,
+        "true",
+    ]);
     assert_ne!(said.code, 0, "{said:?}");
 }
 
@@ -134,7 +161,8 @@ fn a_hundred_connects_one_after_the_other_all_succeed() {
     let (_ns, person) = restricted("connects", &["odd-ids"]);
     let alias = alias(&person.attach(&["odd-ids"]));
     for n in 0..100 {
-        let said = person.ssh(&["-o", "ControlMaster=no", "-o", "ControlPath=none", &alias, &format!("echo {n}")]);
+        let said =
+            person.ssh(&["-o", "ControlMaster=no", "-o", "ControlPath=none", &alias, &format!("echo {n}")]);
         assert_eq!((said.code, said.stdout.trim()), (0, n.to_string().as_str()), "connect {n}: {said:?}");
         assert_eq!(said.stderr, "", "a healthy connection says nothing");
     }
@@ -162,11 +190,23 @@ fn an_exit_code_a_signal_and_a_large_stderr_are_carried() {
 }
 
 /// sshd's own argv, without podbench's session in between, and with or without `-e`.
-fn direct(person: &Person, report: &serde_json::Value, keep_stderr: bool) -> podbench_test_support::process::Ran {
+fn direct(
+    person: &Person,
+    report: &serde_json::Value,
+    keep_stderr: bool,
+) -> podbench_test_support::process::Ran {
     let config = text(report, "/measurement/sshd/config");
-    let argv: Vec<String> = session::sshd_argv(config).into_iter().filter(|w| keep_stderr || w != "-e").collect();
+    let argv: Vec<String> =
+        session::sshd_argv(config).into_iter().filter(|w| keep_stderr || w != "-e").collect();
     let proxy = format!("kubectl exec -i odd-ids -c {} -- {}", text(report, "/seat/name"), argv.join(" "));
-    person.ssh(&["-o", &format!("ProxyCommand={proxy}"), "-o", "ControlPath=none", &alias(report), "echo arrived"])
+    person.ssh(&[
+        "-o",
+        &format!("ProxyCommand={proxy}"),
+        "-o",
+        "ControlPath=none",
+        &alias(report),
+        "echo arrived",
+    ])
 }
 
 #[test]
@@ -199,7 +239,8 @@ fn a_direct_exec_that_closes_fd_2_loses_its_tail_and_a_session_does_not() {
 
 #[test]
 fn every_kind_of_pod_of_the_zoo_lets_ssh_in() {
-    let names = ["static", "odd-ids", "root", "readonly", "mesh", "shared-pid", "userns", "debian", "filecap"];
+    let names =
+        ["static", "odd-ids", "root", "readonly", "mesh", "shared-pid", "userns", "debian", "filecap"];
     let (_ns, person) = world("zoo", &names);
     for name in names {
         let report = person.attach(&[name]);

@@ -51,7 +51,8 @@ pub fn choose(seen: &[Seen], target: Option<&ContainerId>, own: &str) -> Choice 
     });
     let (by, mut mine) = if by_id.iter().any(|p| !p.dead) {
         (By::ContainerId, by_id)
-    } else if target.is_some() && seen.iter().any(|p| p.cgroup.as_deref().is_some_and(has_any_id) && !p.seat) {
+    } else if target.is_some() && seen.iter().any(|p| p.cgroup.as_deref().is_some_and(has_any_id) && !p.seat)
+    {
         // Other containers' ids can be seen and the target's can't: it isn't running here.
         (By::Nothing, Vec::new())
     } else {

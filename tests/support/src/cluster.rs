@@ -22,7 +22,8 @@ impl Cluster {
     #[must_use]
     pub fn get() -> Self {
         let var = |name: &str| {
-            std::env::var(name).unwrap_or_else(|_| panic!("{name} is not set: a live test needs `eval \"$(./dev env)\"`"))
+            std::env::var(name)
+                .unwrap_or_else(|_| panic!("{name} is not set: a live test needs `eval \"$(./dev env)\"`"))
         };
         Self {
             kubeconfig: PathBuf::from(var("KUBECONFIG")),
@@ -57,7 +58,8 @@ impl Cluster {
     /// Applies YAML or JSON text.
     #[track_caller]
     pub fn apply(&self, text: &str) {
-        run_with(self.command(&["apply", "-f", "-"]), text.as_bytes(), Duration::from_secs(30)).expect_code(0);
+        run_with(self.command(&["apply", "-f", "-"]), text.as_bytes(), Duration::from_secs(30))
+            .expect_code(0);
     }
 
     /// The API server's version, for recordings.

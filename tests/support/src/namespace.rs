@@ -88,7 +88,8 @@ impl Namespace {
     #[track_caller]
     pub fn seats(&self, pod: &str) -> Vec<String> {
         let pod = self.get("pod", pod);
-        let list = pod.pointer("/spec/ephemeralContainers").and_then(|l| l.as_array().cloned()).unwrap_or_default();
+        let list =
+            pod.pointer("/spec/ephemeralContainers").and_then(|l| l.as_array().cloned()).unwrap_or_default();
         list.iter().filter_map(|c| c.pointer("/name")?.as_str().map(str::to_owned)).collect()
     }
 

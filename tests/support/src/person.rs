@@ -45,11 +45,7 @@ impl Person {
         let home = tempfile::Builder::new().prefix("pb").tempdir().unwrap();
         std::fs::create_dir_all(home.path().join(".kube")).unwrap();
         std::fs::write(home.path().join(".kube/config"), kubeconfig).unwrap();
-        Self {
-            home,
-            podbench: podbench.into(),
-            env: vec![("PODBENCH_IMAGE".to_owned(), image.to_owned())],
-        }
+        Self { home, podbench: podbench.into(), env: vec![("PODBENCH_IMAGE".to_owned(), image.to_owned())] }
     }
 
     /// The home folder.
@@ -67,7 +63,10 @@ impl Person {
     /// Any program, in this person's environment and nothing else of the machine's but PATH.
     pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
         let mut command = Command::new(program);
-        command.env_clear().env("HOME", self.home()).env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        command
+            .env_clear()
+            .env("HOME", self.home())
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default());
         command.env("TERM", "dumb").env("LC_ALL", "C.UTF-8").current_dir(self.home());
         command.envs(self.env.iter().map(|(k, v)| (k, v)));
         command
@@ -99,7 +98,8 @@ impl Person {
     #[must_use]
     pub fn ssh_config(&self) -> PathBuf {
         let file = self.home().join("ssh_config");
-        std::fs::write(&file, format!("Include {}/.podbench/config.d/*.conf\n", self.home().display())).unwrap();
+        std::fs::write(&file, format!("Include {}/.podbench/config.d/*.conf\n", self.home().display()))
+            .unwrap();
         file
     }
 

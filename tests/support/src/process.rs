@@ -35,7 +35,10 @@ impl Ran {
     #[track_caller]
     pub fn json(&self) -> serde_json::Value {
         serde_json::from_str(&self.stdout).unwrap_or_else(|why| {
-            panic!("not JSON ({why}), exit {}\n--- stdout\n{}\n--- stderr\n{}", self.code, self.stdout, self.stderr)
+            panic!(
+                "not JSON ({why}), exit {}\n--- stdout\n{}\n--- stderr\n{}",
+                self.code, self.stdout, self.stderr
+            )
         })
     }
 }

@@ -25,8 +25,8 @@ pub struct Call {
     pub stdout: String,
     /// What it said.
     pub stderr: String,
-    /// Its exit code.
-    pub status: i32,
+    /// Its exit code; null where the launcher had read enough and ended it.
+    pub status: Option<i32>,
 }
 
 /// Reads a transcript.
@@ -137,7 +137,9 @@ impl Outcome {
     /// When the golden isn't whole.
     #[must_use]
     pub fn kept(folder: &Path) -> Self {
-        let text = |file: PathBuf| std::fs::read_to_string(&file).unwrap_or_else(|why| panic!("{}: {why}", file.display()));
+        let text = |file: PathBuf| {
+            std::fs::read_to_string(&file).unwrap_or_else(|why| panic!("{}: {why}", file.display()))
+        };
         let mut files = Vec::new();
         for entry in std::fs::read_dir(folder.join("files")).into_iter().flatten().flatten() {
             files.push((entry.file_name().to_string_lossy().into_owned(), text(entry.path())));

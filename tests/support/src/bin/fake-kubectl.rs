@@ -38,7 +38,7 @@ fn main() -> ExitCode {
         }
         let _ = std::io::stdout().write_all(call.stdout.as_bytes());
         let _ = std::io::stderr().write_all(call.stderr.as_bytes());
-        return ExitCode::from(u8::try_from(call.status).unwrap_or(1));
+        return ExitCode::from(u8::try_from(call.status.unwrap_or(0)).unwrap_or(1));
     }
     eprintln!("fake kubectl: not recorded: {argv:?}");
     if let Some(nearest) = nearest(&calls, &argv) {
