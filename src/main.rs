@@ -48,7 +48,7 @@ fn main() -> ExitCode {
                     }
                 }
                 Output::Text => {
-                    err(&failure::text(&failure, Style { width: WIDTH, color: settings::stderr_color() }))
+                    err(&failure::text(&failure, Style { width: WIDTH, color: settings::stderr_color() }));
                 }
             }
             failure.kind.exit().into()

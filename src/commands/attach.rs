@@ -95,6 +95,7 @@ pub fn run(args: &cli::Attach, session: &Session<'_>, local: &Local) -> Result<D
     } else {
         let (found, notes) = reuse::find(&picked.pod, &plan, ids, wanted);
         warnings.extend(notes);
+        warnings.extend(found.as_ref().and_then(|f| explain::below_ceiling(args.max_rung, f)));
         found.map(|f| reused(&mut steps, f))
     };
     if seat.is_none() {
@@ -247,8 +248,9 @@ fn walk(
     warnings: &mut Vec<String>,
 ) -> Result<Walk, Failure> {
     let mut ladder = Ladder::new(facts);
-    let walked = Landing { kubectl: session.kubectl, timeout: args.timeout }.walk(pod, plan, &mut ladder);
-    let walked = walked.map_err(|e| explain::cut_off(session, pod, e))?;
+    let landing = Landing::new(session.kubectl, args.timeout);
+    let walked = landing.walk(pod, plan, &mut ladder);
+    let walked = walked.map_err(|e| explain::cut_off(session, pod, landing.written.get(), e))?;
     steps.extend(ladder.steps().iter().cloned());
     warnings.extend(ladder.warnings().iter().cloned());
     match walked {
@@ -275,7 +277,9 @@ fn ask(
         probe: !args.no_probe,
     };
     match measure(session.kubectl, question) {
-        Err(Unmeasured::Exec(Error::Interrupted)) => Err(Error::Interrupted.into()),
+        Err(Unmeasured::Exec(error)) if explain::is_unreachable(&error) => {
+            Err(explain::unreachable(session, pod, &plan.target, seat.name, error))
+        }
         other => Ok(other),
     }
 }
@@ -314,7 +318,7 @@ fn correct(
 ) -> Result<Option<Seat>, Failure> {
     // One rung and no other: the seat at hand is as good as any lower one.
     let mut ladder = Ladder::new(facts).only(Rung::Degraded);
-    let walked = Landing { kubectl: session.kubectl, timeout: args.timeout }.walk(pod, plan, &mut ladder);
+    let walked = Landing::new(session.kubectl, args.timeout).walk(pod, plan, &mut ladder);
     steps.extend(ladder.steps().iter().cloned());
     warnings.extend(ladder.warnings().iter().cloned());
     match walked {

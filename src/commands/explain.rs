@@ -1,6 +1,7 @@
 //! Why there is no seat: one sentence of what happened in the words of whoever said no, one of why,
 //! one command.
 
+use podbench_contract::ids::SeatName;
 use podbench_contract::rung::Rung;
 use podbench_contract::text::escape_lines;
 
@@ -15,6 +16,7 @@ use crate::pod::target::NoSuch;
 use crate::pod::{Pod, State};
 use crate::report::attach::{Attach, Channel, Outcome, Step};
 use crate::seat::measure::Unmeasured;
+use crate::seat::reuse::Found;
 use crate::spec::ephemeral::Plan;
 use crate::spec::mounts::NoMount;
 
@@ -146,18 +148,114 @@ pub(super) fn restarts(pod: &Pod, target: &str) -> Vec<String> {
     }
 }
 
-/// A call was cut off in the middle of the walk.
-pub(super) fn cut_off(session: &Session<'_>, pod: &Pod, error: Error) -> Failure {
-    let maybe = matches!(error, Error::Interrupted | Error::Deadline { .. });
+/// A seat that is entered though more was asked for: a name is only spent when somebody says so.
+pub(super) fn below_ceiling(ceiling: Option<Rung>, found: &Found) -> Option<String> {
+    let ceiling = ceiling.filter(|c| found.rung < *c)?;
+    Some(format!(
+        "{} was running already, on the {} rung; with --new, {ceiling} is tried",
+        found.name, found.rung
+    ))
+}
+
+/// A call was cut off in the middle of the walk. `written`: a seat that may be stored.
+pub(super) fn cut_off(session: &Session<'_>, pod: &Pod, written: Option<SeatName>, error: Error) -> Failure {
     let failure = Failure::from(error);
-    if maybe {
+    match written {
         // The write may have been answered after nobody listened any more.
-        failure
-            .because("a seat may have been stored meanwhile; the next attach enters it where it runs")
-            .hint(session.again(pod.name()))
+        Some(name) => failure
+            .because(format!("{name} may be stored; the next attach enters it where it runs"))
+            .hint(session.again(pod.name())),
+        None => failure.because("nothing was written"),
+    }
+}
+
+/// Is a seat that can't be asked like that out of reach, and not only silent?
+pub(super) const fn is_unreachable(error: &Error) -> bool {
+    match error {
+        Error::Interrupted | Error::Deadline { .. } | Error::Start { .. } => true,
+        Error::Refused(refusal) => match refusal {
+            Refusal::Rbac(_)
+            | Refusal::Forbidden(_)
+            | Refusal::Unreachable(_)
+            | Refusal::Slow(_)
+            | Refusal::Credentials(_)
+            | Refusal::Kubeconfig(_)
+            | Refusal::Node(_)
+            | Refusal::NoContainer(_)
+            | Refusal::NotFound(_)
+            | Refusal::WebhookFailed { .. }
+            | Refusal::WebhookDenied { .. }
+            | Refusal::Policy { .. }
+            | Refusal::Upgrade(_) => true,
+            // An image whose agent has no such verb, or none at all: the seat runs all the same.
+            Refusal::NoProgram(_)
+            | Refusal::Exited(_)
+            | Refusal::PodSecurity { .. }
+            | Refusal::Frozen { .. }
+            | Refusal::Quota(_)
+            | Refusal::Constraint(_)
+            | Refusal::Conflict
+            | Refusal::Invalid(_)
+            | Refusal::NoSubresource(_) => false,
+        },
+        Error::Failed { .. } | Error::TooMuch { .. } | Error::Answer { .. } => false,
+    }
+}
+
+/// The seat runs, as far as anybody knows, and can't be reached.
+pub(super) fn unreachable(
+    session: &Session<'_>,
+    pod: &Pod,
+    target: &str,
+    seat: SeatName,
+    error: Error,
+) -> Failure {
+    let interrupted = error == Error::Interrupted;
+    let gone = matches!(error, Error::Refused(Refusal::NoContainer(_) | Refusal::NotFound(_)));
+    let deadline = matches!(error, Error::Deadline { .. });
+    let failure = Failure::from(error);
+    let entered = format!("{seat} is in the pod; the next attach enters it where it runs");
+    if interrupted {
+        return failure.because(entered).hint(session.again(pod.name()));
+    }
+    if gone {
+        return match ending(session, pod, target, seat) {
+            Some(why) => failure.because(why).hint(session.again(pod.name())),
+            None => failure.because(entered).hint(session.again(pod.name())),
+        };
+    }
+    let failure = if deadline {
+        failure.because(format!("the way to node {} may be broken", pod.node())).hint(session.bare(&[
+            "get",
+            "node",
+            pod.node(),
+        ]))
     } else {
         failure
-    }
+    };
+    failure.because(entered)
+}
+
+/// Why a seat that ran is gone.
+fn ending(session: &Session<'_>, pod: &Pod, target: &str, seat: SeatName) -> Option<String> {
+    let value = session.kubectl.get_pod(pod.name()).and_then(Started::finish).ok()?;
+    let now = Pod::new(value).ok()?;
+    let name = seat.to_string();
+    let State::Terminated { reason, code, .. } = now.container(&name)?.state() else { return None };
+    let before = pod.container(target).map_or(0, |c| c.restarts());
+    let target = now.container(target)?;
+    let cause = match target.last_exit() {
+        Some(last) if target.restarts() > before => {
+            format!(
+                "; {} was restarted after exit code {} ({}), and a seat goes with its target",
+                target.name(),
+                last.code,
+                last.reason
+            )
+        }
+        _ => String::new(),
+    };
+    Some(format!("{seat} ended: exit code {code} ({reason}){cause}"))
 }
 
 /// The walk ended without a seat.

@@ -3,6 +3,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use podbench_contract::env;
 use podbench_contract::text::escape;
 use serde_json::Value;
 
@@ -72,7 +73,8 @@ pub fn pod(session: &Session<'_>, asked: Option<&str>, prompt: bool) -> Result<P
         whoami = kubectl.whoami().ok();
     }
     let owner = match whoami.map(Started::finish) {
-        Some(Ok(owner)) => Some(owner),
+        // What can't be read back from a seat's environment would never be found again.
+        Some(Ok(owner)) => env::OWNER.parse(Some(&owner)),
         Some(Err(Error::Interrupted)) => return Err(Error::Interrupted.into()),
         // An old server has no such review, and a user may be denied it: the seat then has no owner.
         Some(Err(_)) | None => None,

@@ -2,12 +2,14 @@
 //! proxies just work.
 //!
 //! - [`call`]: how an argv is made
-//! - [`run`]: processes
+//! - [`run`]: starts and ends processes
 //! - `verbs`: what the rest of podbench asks for
 //! - [`refusal`]: what a failed call means
 //! - [`transcript`]: what was asked
 
 pub mod call;
+#[cfg(test)]
+pub(crate) mod fake;
 pub mod refusal;
 pub mod run;
 pub mod transcript;

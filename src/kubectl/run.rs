@@ -241,3 +241,7 @@ impl Drop for RealProcess {
         self.kill();
     }
 }
+
+#[cfg(test)]
+#[path = "run_tests.rs"]
+mod tests;

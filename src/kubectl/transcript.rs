@@ -47,7 +47,12 @@ impl Transcript {
     /// When the file can't be opened for appending.
     pub fn new(file: Option<&Path>, verbosity: u8, program: String) -> Result<Self, Failure> {
         let open = |path: &Path| {
-            OpenOptions::new().create(true).append(true).open(path).map_err(|e| {
+            let mut options = OpenOptions::new();
+            options.create(true).append(true);
+            // It holds whole pods, whose environment may hold secrets.
+            #[cfg(unix)]
+            std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+            options.open(path).map_err(|e| {
                 Failure::new(Kind::Disk, format!("the transcript {} can't be written", path.display()))
                     .because(e.to_string())
             })

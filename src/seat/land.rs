@@ -1,5 +1,6 @@
 //! Landing: each rung is rehearsed, compared, written with the resourceVersion kept, and waited for.
 
+use std::cell::Cell;
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher as _, Hasher as _};
 use std::thread;
@@ -38,9 +39,17 @@ pub struct Landing<'k> {
     pub kubectl: &'k Kubectl,
     /// How long a stored seat may take to run.
     pub timeout: Duration,
+    /// Set from the moment in which a seat may be stored, whatever comes after.
+    pub written: Cell<Option<SeatName>>,
 }
 
-impl Landing<'_> {
+impl<'k> Landing<'k> {
+    /// Nothing is written yet.
+    #[must_use]
+    pub const fn new(kubectl: &'k Kubectl, timeout: Duration) -> Self {
+        Self { kubectl, timeout, written: Cell::new(None) }
+    }
+
     /// Walks the ladder until a seat runs or nothing is left. `pod` is kept at its newest.
     ///
     /// # Errors
@@ -88,8 +97,10 @@ impl Landing<'_> {
         // Started first: what the kubelet does between the write's answer and the watch's start
         // would otherwise be asked for again.
         let watch = self.kubectl.watch_pod(pod.name()).ok();
+        self.written.set(Some(next_name(pod)));
         match put(self.kubectl, pod, plan, security, Mode::Store) {
             Ok(put) => {
+                self.written.set(Some(put.name));
                 let deadline = Instant::now() + self.timeout;
                 match wait::until_running(self.kubectl, watch, pod, put.name, deadline)? {
                     None => {
@@ -101,6 +112,7 @@ impl Landing<'_> {
             }
             Err(Put::Refused(refusal, name)) => {
                 drop(watch);
+                self.written.set(None);
                 let refusal = settle(self.kubectl, pod, plan, refusal)?;
                 Ok(Err(ladder.refused(Channel::Admission, refusal, &name.to_string())))
             }
@@ -230,3 +242,7 @@ fn settle(kubectl: &Kubectl, pod: &Pod, plan: &Plan, refusal: Refusal) -> Result
         Err(_) => Ok(refusal),
     }
 }
+
+#[cfg(test)]
+#[path = "land_tests.rs"]
+mod tests;
