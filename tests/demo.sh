@@ -5,15 +5,15 @@ set -euo pipefail
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 HOME=$(mktemp -d); export HOME
 NS=demo
-trap 'rm -rf "$HOME"' EXIT
-ssh-keygen -q -t ed25519 -N '' -C demo -f "$HOME/.ssh/id_ed25519" 2>/dev/null ||
-  { mkdir -m 700 "$HOME/.ssh"; ssh-keygen -q -t ed25519 -N '' -C demo -f "$HOME/.ssh/id_ed25519"; }
+trap 'ssh -F "${stanza:-/dev/null}" -O exit "$(basename "${stanza:-demo}" .conf)" 2>/dev/null; rm -rf "$HOME"' EXIT
+mkdir -m 700 "$HOME/.ssh"
+ssh-keygen -q -t ed25519 -N '' -C demo -f "$HOME/.ssh/id_ed25519"
 show() { printf '\n$ %s\n' "$*"; "$@"; }
 
 kubectl get namespace "$NS" >/dev/null 2>&1 || kubectl create namespace "$NS"
 kubectl label --overwrite namespace "$NS" pod-security.kubernetes.io/enforce=restricted >/dev/null
 "$ROOT/tests/cluster/zoo.sh" "$NS" odd-ids >&2
-# A seat stays in its pod for good: begin with a new pod where an earlier demo left one.
 show podbench -n "$NS" attach odd-ids
-printf 'Include %s/.podbench/config.d/*.conf\n' "$HOME" >"$HOME/.ssh/config"
-show ssh podbench-$NS-odd-ids-1 'id; tr "\0" " " </proc/1/cmdline; echo; ls /proc/1/root'
+# ssh takes the home of the user's passwd record for ~, so the stanza is named.
+stanza=$(echo "$HOME"/.podbench/config.d/*.conf)
+show ssh -F "$stanza" "$(basename "$stanza" .conf)" 'id; tr "\0" " " </proc/1/cmdline; echo; ls /proc/1/root'
