@@ -213,7 +213,8 @@ impl Running<'_> {
             }
         }
         if self.status == Some(0) {
-            return Ok(std::mem::take(&mut self.out));
+            // A copy: the transcript is written when this is dropped.
+            return Ok(self.out.clone());
         }
         Err(self.failure())
     }

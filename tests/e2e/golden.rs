@@ -33,7 +33,6 @@ fn the_golden_runs_still_come_about() {
     run("attach-dry-run", 0, &["attach", "odd-ids", "--dry-run", "--new"]);
     run("attach-wrong-target", 2, &["attach", "odd-ids", "-c", "nosuch"]);
     run("attach-require", 3, &["attach", "odd-ids", "--require", "full"]);
-    run("attach-bogus-image", 2, &["attach", "odd-ids", "--new", "--image", "registry.invalid/nosuch:1"]);
     run("ssh-config", 0, &["ssh-config", "odd-ids"]);
 
     let rules = std::fs::read_to_string(observe_rules()).unwrap();

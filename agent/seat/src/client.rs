@@ -27,21 +27,23 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    /// Connects; while the seat is starting there is no socket yet, so it is tried until `limit`.
+    /// Connects, and waits until the agent greets: at most `limit` in all. While the seat is starting
+    /// there is no socket yet, and then its start-up steps are still running.
+    ///
+    /// Nothing is sent before the greeting. Descriptors in the queue of an agent that hangs would keep
+    /// their streams open for as long as it does.
     pub(crate) fn connect(limit: Duration) -> io::Result<Self> {
         let deadline = Instant::now() + limit;
-        loop {
-            let mut last = io::Error::new(io::ErrorKind::NotFound, "there is no runtime folder of this seat");
-            for runtime in Runtime::existing() {
-                match UnixStream::connect(runtime.path(file::SOCKET)) {
-                    Ok(stream) => return Ok(Self { stream: BufReader::new(stream) }),
-                    Err(e) => last = e,
-                }
+        let stream = find(deadline)?;
+        let mut client = Self { stream: BufReader::new(stream) };
+        // A read timeout of nothing is an error.
+        let left = deadline.saturating_duration_since(Instant::now()).max(RETRY);
+        match client.reply(Some(left))? {
+            Reply::Hello => Ok(client),
+            Reply::Refused(why) => Err(io::Error::new(io::ErrorKind::PermissionDenied, why)),
+            Reply::Taken | Reply::Exit(_) | Reply::Done | Reply::Stopped { .. } => {
+                Err(io::Error::other("the agent doesn't greet"))
             }
-            if Instant::now() >= deadline {
-                return Err(last);
-            }
-            std::thread::sleep(RETRY);
         }
     }
 
@@ -87,6 +89,22 @@ impl Client {
     }
 }
 
+fn find(deadline: Instant) -> io::Result<UnixStream> {
+    loop {
+        let mut last = io::Error::new(io::ErrorKind::NotFound, "there is no runtime folder of this seat");
+        for runtime in Runtime::existing() {
+            match UnixStream::connect(runtime.path(file::SOCKET)) {
+                Ok(stream) => return Ok(stream),
+                Err(e) => last = e,
+            }
+        }
+        if Instant::now() >= deadline {
+            return Err(last);
+        }
+        std::thread::sleep(RETRY);
+    }
+}
+
 /// `podbench stop`.
 pub(crate) fn stop() -> u8 {
     let answer = Client::connect(Duration::from_secs(1)).and_then(|mut client| {
@@ -103,7 +121,7 @@ pub(crate) fn stop() -> u8 {
             out::note(&format!("the agent refused: {why}"));
             exit::USAGE
         }
-        Ok(Reply::Taken | Reply::Done | Reply::Exit(_)) => {
+        Ok(Reply::Hello | Reply::Taken | Reply::Done | Reply::Exit(_)) => {
             out::note("the agent answered something else");
             exit::FAILED
         }

@@ -57,7 +57,9 @@ fn hand_over() -> Result<u8, String> {
     match answer {
         Ok(Reply::Taken) => {}
         Ok(Reply::Refused(why)) => return Err(why),
-        Ok(Reply::Done | Reply::Exit(_) | Reply::Stopped { .. }) => return Err("a wrong answer".to_owned()),
+        Ok(Reply::Hello | Reply::Done | Reply::Exit(_) | Reply::Stopped { .. }) => {
+            return Err("a wrong answer".to_owned());
+        }
         Err(e) => return Err(e.to_string()),
     }
     // Only now: the agent looks at our mount namespace first, which it couldn't of a process that
@@ -68,6 +70,7 @@ fn hand_over() -> Result<u8, String> {
         // would say so on the user's terminal. What went wrong before that, sshd has said itself.
         Ok(Reply::Exit(SSHD_HUNG_UP)) => exit::OK,
         Ok(Reply::Exit(code)) => code,
-        Ok(Reply::Taken | Reply::Refused(_) | Reply::Done | Reply::Stopped { .. }) | Err(_) => exit::LOST,
+        Ok(Reply::Hello | Reply::Taken | Reply::Refused(_) | Reply::Done | Reply::Stopped { .. })
+        | Err(_) => exit::LOST,
     })
 }

@@ -154,12 +154,16 @@ impl Outcome {
     }
 }
 
-/// A stanza freezes the machine's PATH and kubectl, which are other ones elsewhere.
+/// A stanza freezes the machine's PATH and kubectl, and names a socket: other ones elsewhere.
 fn frozen(text: &str) -> String {
     let line = |l: &str| match l.trim_start().split_once(' ') {
         Some(("ProxyCommand", rest)) => {
             let from = rest.find("--context").or_else(|| rest.find(" -n ")).unwrap_or(0);
             format!("  ProxyCommand … {}", rest.get(from..).unwrap_or_default().trim_start())
+        }
+        // The socket's name is a digest of the home folder's path among others.
+        Some(("ControlPath", path)) => {
+            format!("  ControlPath {}/…", path.rsplit_once('/').map_or("", |p| p.0))
         }
         _ => l.to_owned(),
     };

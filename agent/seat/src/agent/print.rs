@@ -9,8 +9,8 @@ use super::protocol::State;
 use crate::client::Client;
 use crate::out;
 
-/// Past the slowest start with the slowest connection inside the seat.
-const ANSWER_LIMIT: Duration = Duration::from_secs(8);
+/// Past the slowest connection inside the seat.
+const ANSWER_LIMIT: Duration = Duration::from_secs(4);
 
 /// What the agent knows, once its start-up steps and its own connection are through.
 fn state() -> Result<State, String> {

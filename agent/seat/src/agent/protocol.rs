@@ -7,6 +7,8 @@ use serde::{Deserialize, Serialize};
 /// An answer that isn't a state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Reply {
+    /// The agent listens: said first, to every peer that may ask.
+    Hello,
     /// The session's descriptors are with the agent; its exit code follows.
     Taken,
     /// The session's sshd ended.
@@ -26,6 +28,7 @@ impl Reply {
     /// The line, with its end.
     pub(crate) fn encode(&self) -> String {
         match self {
+            Self::Hello => "hello\n".to_owned(),
             Self::Taken => "taken\n".to_owned(),
             Self::Exit(code) => format!("exit {code}\n"),
             Self::Done => "done\n".to_owned(),
@@ -38,6 +41,7 @@ impl Reply {
     pub(crate) fn decode(line: &str) -> Option<Self> {
         let line = line.strip_suffix('\n')?;
         match line.split_once(' ') {
+            None if line == "hello" => Some(Self::Hello),
             None if line == "taken" => Some(Self::Taken),
             None if line == "done" => Some(Self::Done),
             Some(("exit", code)) => code.parse().ok().map(Self::Exit),
@@ -80,7 +84,9 @@ mod tests {
     #[test]
     fn what_is_answered_is_understood() {
         let refused = Reply::Refused("not you".into());
-        for reply in [Reply::Taken, Reply::Exit(137), Reply::Done, Reply::Stopped { left: 3 }, refused] {
+        for reply in
+            [Reply::Hello, Reply::Taken, Reply::Exit(137), Reply::Done, Reply::Stopped { left: 3 }, refused]
+        {
             assert_eq!(Reply::decode(&reply.encode()), Some(reply));
         }
         for bad in ["", "taken", "exit\n", "exit 256\n", "stopped x\n", "nonsense 1\n"] {

@@ -211,7 +211,12 @@ impl Server {
             return;
         }
         match peer::admit(&stream, self.own.mount_namespace) {
-            Ok(peer) => self.connections.push(Connection::new(stream, peer, Instant::now())),
+            Ok(peer) => {
+                let mut connection = Connection::new(stream, peer, Instant::now());
+                if connection.reply(&Reply::Hello).is_ok() {
+                    self.connections.push(connection);
+                }
+            }
             Err(why) => {
                 let _ = io::Write::write_all(&mut &stream, Reply::Refused(why).encode().as_bytes());
             }

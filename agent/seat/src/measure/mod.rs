@@ -27,8 +27,8 @@ use crate::proc::{self, Own};
 use crate::runtime::Runtime;
 use crate::{out, settings};
 
-/// The slowest start: every program of a step at its limit, and then the agent's own connection.
-const ANSWER_LIMIT: Duration = Duration::from_secs(8);
+/// Past the slowest connection inside the seat, which the agent's answer waits for.
+const ANSWER_LIMIT: Duration = Duration::from_secs(4);
 /// What a person would debug or trace with.
 const DEBUGGERS: [&str; 5] = ["gdb", "lldb", "dlv", "rr", "strace"];
 
@@ -87,7 +87,9 @@ fn authorize(key: &PublicKey) -> Result<(), String> {
     match ask().map_err(|e| e.to_string())? {
         Reply::Done => Ok(()),
         Reply::Refused(why) => Err(why),
-        Reply::Taken | Reply::Exit(_) | Reply::Stopped { .. } => Err("a wrong answer".to_owned()),
+        Reply::Hello | Reply::Taken | Reply::Exit(_) | Reply::Stopped { .. } => {
+            Err("a wrong answer".to_owned())
+        }
     }
 }
 

@@ -38,7 +38,13 @@ fn main() -> ExitCode {
         }
         let _ = std::io::stdout().write_all(call.stdout.as_bytes());
         let _ = std::io::stderr().write_all(call.stderr.as_bytes());
-        return ExitCode::from(u8::try_from(call.status.unwrap_or(0)).unwrap_or(1));
+        let Some(status) = call.status else {
+            // A watch that the launcher ended: it goes on until the launcher does so again.
+            let _ = std::io::stdout().flush();
+            std::thread::sleep(std::time::Duration::from_secs(60));
+            return ExitCode::from(97);
+        };
+        return ExitCode::from(u8::try_from(status).unwrap_or(1));
     }
     eprintln!("fake kubectl: not recorded: {argv:?}");
     if let Some(nearest) = nearest(&calls, &argv) {
