@@ -68,6 +68,8 @@ pub struct Settings {
     pub kubectl: Option<OsString>,
     /// `$PODBENCH_TRANSCRIPT`: write every kubectl call there as JSON lines.
     pub transcript: Option<PathBuf>,
+    /// `$PODBENCH_CLOCK` is `frozen`: a report's times are 0, so that a recorded run comes out the same.
+    pub frozen_clock: bool,
     /// Variables that kubectl honours and that a stanza has to freeze: proxies,
     /// `KUBECTL_REMOTE_COMMAND_WEBSOCKETS`, as found.
     pub kubectl_env: Vec<(String, OsString)>,
@@ -122,6 +124,7 @@ impl Settings {
             image,
             kubectl: var("PODBENCH_KUBECTL"),
             transcript: var("PODBENCH_TRANSCRIPT").map(|p| cwd.join(p)),
+            frozen_clock: var("PODBENCH_CLOCK").is_some_and(|v| v == "frozen"),
             kubectl_env: KUBECTL_ENV
                 .into_iter()
                 .filter_map(|name| Some((name.to_owned(), var(name)?)))
@@ -151,6 +154,7 @@ impl Settings {
             image: None,
             kubectl: None,
             transcript: None,
+            frozen_clock: false,
             kubectl_env: Vec::new(),
             stdin_tty: false,
             stdout_tty: false,

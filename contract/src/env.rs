@@ -55,18 +55,12 @@ pub const OWNER: Var<String> = text("PODBENCH_OWNER");
 pub const NODE_NAME: Var<String> = text("PODBENCH_NODE_NAME");
 
 /// Does the pod share the node's network?
-pub const HOST_NETWORK: Var<bool> = Var {
-    name: "PODBENCH_HOST_NETWORK",
-    write: bool::to_string,
-    read: |raw| raw.parse().ok(),
-};
+pub const HOST_NETWORK: Var<bool> =
+    Var { name: "PODBENCH_HOST_NETWORK", write: bool::to_string, read: |raw| raw.parse().ok() };
 
 /// The public key that may log in.
-pub const PUBKEY: Var<PublicKey> = Var {
-    name: "PODBENCH_PUBKEY",
-    write: PublicKey::to_string,
-    read: |raw| PublicKey::parse(raw).ok(),
-};
+pub const PUBKEY: Var<PublicKey> =
+    Var { name: "PODBENCH_PUBKEY", write: PublicKey::to_string, read: |raw| PublicKey::parse(raw).ok() };
 
 /// Every name above, for whoever compares or strips them.
 pub const NAMES: [&str; 7] = [

@@ -187,7 +187,7 @@ pub struct Sshd {
 pub struct RoundTrip {
     /// The whole way.
     pub ok: bool,
-    /// The last stage that was reached: `config`, `banner`, `kex`.
+    /// The last stage that was reached: `config`, `banner`, `kex`, `auth`.
     pub stage: String,
     /// What the failing program said, one line.
     pub why: Option<String>,
@@ -282,6 +282,10 @@ pub struct Memory {
     pub limit: Reading<u64>,
     /// `pod`, or `container` where only the seat's own cgroup can be seen.
     pub scope: String,
+    /// Bytes in use by the target's container, as its own file system shows its cgroup.
+    pub target_used: Reading<u64>,
+    /// The target container's limit in bytes; `u64::MAX` is none.
+    pub target_limit: Reading<u64>,
 }
 
 impl Measurement {
@@ -305,7 +309,8 @@ impl Measurement {
             if is_login(&name) {
                 self.login.name = Some(name);
             } else {
-                self.login.why = Some(format!("the seat answered a login that isn't one: {}", escape(&name, 60)));
+                self.login.why =
+                    Some(format!("the seat answered a login that isn't one: {}", escape(&name, 60)));
             }
         }
         self.login.why = self.login.why.take().map(|w| escape(&w, 300));
@@ -384,6 +389,9 @@ mod tests {
         assert_eq!(json.pointer("/probes/reads/maps").unwrap(), "notTried");
         let read = Reading::Read(Caps(0x80000));
         assert_eq!(serde_json::to_string(&read).unwrap(), r#"{"read":"0000000000080000"}"#);
-        assert_eq!(serde_json::to_string(&Attempt::Errno(crate::reading::Errno::EPERM)).unwrap(), r#"{"errno":1}"#);
+        assert_eq!(
+            serde_json::to_string(&Attempt::Errno(crate::reading::Errno::EPERM)).unwrap(),
+            r#"{"errno":1}"#
+        );
     }
 }

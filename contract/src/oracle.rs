@@ -224,7 +224,9 @@ fn credentials(m: &Measurement) -> Vec<Blocker> {
         (Some((uid, own)), _) if own.is_root() => found.push(blocker(
             Kind::Capability,
             format!("the seat is root without CAP_SYS_PTRACE, and the target runs as uid {uid}"),
-            format!("CAP_SYS_PTRACE, or a seat at the target's uid: podbench attach --new --target-uid {uid}"),
+            format!(
+                "CAP_SYS_PTRACE, or a seat at the target's uid: podbench attach --new --target-uid {uid}"
+            ),
         )),
         (Some((uid, own)), _) => found.push(blocker(
             Kind::Uid,
@@ -233,7 +235,9 @@ fn credentials(m: &Measurement) -> Vec<Blocker> {
         )),
         (None, Some((gid, own))) => found.push(blocker(
             Kind::Gid,
-            format!("the seat runs with gid {own}, the target with gid {gid}, and the kernel compares both ids"),
+            format!(
+                "the seat runs with gid {own}, the target with gid {gid}, and the kernel compares both ids"
+            ),
             format!("a seat with the target's gid: podbench attach --new --target-gid {gid}"),
         )),
         (None, None) => {
@@ -242,7 +246,9 @@ fn credentials(m: &Measurement) -> Vec<Blocker> {
             {
                 found.push(blocker(
                     Kind::Capability,
-                    format!("the target holds capabilities that the seat doesn't (CapPrm {theirs} against {own})"),
+                    format!(
+                        "the target holds capabilities that the seat doesn't (CapPrm {theirs} against {own})"
+                    ),
                     "CAP_SYS_PTRACE: podbench attach --new --max-rung full",
                 ));
             } else if let Some(owner) = not_dumpable(target) {

@@ -41,8 +41,9 @@ impl fmt::Display for Rung {
 impl FromStr for Rung {
     type Err = String;
     fn from_str(s: &str) -> Result<Self, String> {
-        Self::ALL.into_iter().find(|r| r.as_str() == s).ok_or_else(|| {
-            format!("a rung is full, degraded or seat, not `{}`", crate::text::escape(s, 40))
-        })
+        Self::ALL
+            .into_iter()
+            .find(|r| r.as_str() == s)
+            .ok_or_else(|| format!("a rung is full, degraded or seat, not `{}`", crate::text::escape(s, 40)))
     }
 }

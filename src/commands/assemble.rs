@@ -116,7 +116,8 @@ fn pod(picked: &pick::Picked) -> wire::Pod {
 }
 
 fn calls(session: &Session<'_>) -> wire::Calls {
-    wire::Calls { kubectl: session.kubectl.calls(), wall_ms: session.kubectl.elapsed_ms() }
+    let wall_ms = if session.settings.frozen_clock { 0 } else { session.kubectl.elapsed_ms() };
+    wire::Calls { kubectl: session.kubectl.calls(), wall_ms }
 }
 
 /// The way in: what was written or is to be printed.

@@ -159,7 +159,10 @@ pub fn run(args: &cli::Attach, session: &Session<'_>, local: &Local) -> Result<D
         warnings,
     };
     let report = report.value(session);
-    let failure = args.require.and_then(|rung| explain::required(session, rung, &report, args));
+    let failure = match measured {
+        Err(why) => Some(explain::unmeasured(session, &report, &why)),
+        Ok(_) => args.require.and_then(|rung| explain::required(session, rung, &report, args)),
+    };
     session.ui.clear();
     Ok(Done { answer: Answer::Attach(Box::new(report)), failure })
 }

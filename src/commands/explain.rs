@@ -15,6 +15,7 @@ use crate::pod::state::{NotNow, Stopped, node_trouble};
 use crate::pod::target::NoSuch;
 use crate::pod::{Pod, State};
 use crate::report::attach::{Attach, Channel, Outcome, Step};
+use crate::seat::measure::Unmeasured;
 use crate::seat::reuse::Found;
 use crate::spec::ephemeral::Plan;
 use crate::spec::mounts::NoMount;
@@ -378,6 +379,15 @@ pub(super) fn step_line(step: &Step) -> String {
     };
     let burnt = step.burnt.as_ref().map_or_else(String::new, |name| format!(" (the name {name} is spent)"));
     format!("{}: {outcome}{by}{burnt}: {}", step.rung, step.reason)
+}
+
+/// The seat runs, and what it may do isn't known: a report of question marks is no success.
+pub(super) fn unmeasured(session: &Session<'_>, report: &Attach, why: &Unmeasured) -> Failure {
+    let (pod, seat) = (&report.pod.name, &report.seat.name);
+    Failure::cluster(format!("{seat} runs, but it couldn't be measured: {why}"))
+        .because("a later attach measures the same seat again and writes nothing")
+        .hint(session.again(pod))
+        .hint(session.command(&["logs", pod, "-c", seat, "--tail=20"]))
 }
 
 /// `--require`, where it isn't met.

@@ -215,7 +215,8 @@ impl Running<'_> {
             }
         }
         if self.status == Some(0) {
-            return Ok(std::mem::take(&mut self.out));
+            // A copy: the transcript is written when this is dropped.
+            return Ok(self.out.clone());
         }
         Err(self.failure())
     }
@@ -329,7 +330,7 @@ impl From<Error> for Failure {
             Error::Deadline { call, after } => {
                 Self::new(Kind::Deadline, format!("no answer within {} s", after.as_secs()))
                     .because(format!("podbench ended `{call}`"))
-                    .hint("kubectl version")
+                    .hint("kubectl get --raw /readyz --request-timeout=5s")
             }
             Error::TooMuch { .. } | Error::Answer { .. } => Self::cluster(message),
             Error::Interrupted => Self::new(Kind::Interrupted, "interrupted"),

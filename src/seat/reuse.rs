@@ -36,8 +36,8 @@ pub struct Found {
     pub other_key: bool,
 }
 
-/// The newest running seat that can be entered, and why newer ones can't be: a corrected seat is
-/// newer than the one that it corrects.
+/// The running seat to enter, and why others of the same owner can't be: the one on the highest
+/// rung, and of those the newest, since a corrected seat is newer than the one that it corrects.
 #[must_use]
 pub fn find(pod: &Pod, plan: &Plan, target: Ids, wanted: Wanted) -> (Option<Found>, Vec<String>) {
     let mut notes = Vec::new();
@@ -47,7 +47,8 @@ pub fn find(pod: &Pod, plan: &Plan, target: Ids, wanted: Wanted) -> (Option<Foun
         .filter(|c| c.kind == Kind::Ephemeral && c.is_running())
         .filter_map(|c| Some((SeatName::parse(c.name())?, c)))
         .collect();
-    seats.sort_by_key(|(name, _)| std::cmp::Reverse(*name));
+    seats.sort_by_key(|(name, _)| *name);
+    let mut best: Option<Found> = None;
     for (name, seat) in seats {
         if let Some(why) = plan.differs(&seat) {
             // Somebody else's seat is no news.
@@ -62,9 +63,11 @@ pub fn find(pod: &Pod, plan: &Plan, target: Ids, wanted: Wanted) -> (Option<Foun
         }
         let key = env::PUBKEY.parse(seat.env(env::PUBKEY.name));
         let other_key = key.as_ref().map(PublicKey::bare) != Some(plan.key.bare());
-        return (Some(Found { name, rung, other_key }), notes);
+        if best.as_ref().is_none_or(|b| rung >= b.rung) {
+            best = Some(Found { name, rung, other_key });
+        }
     }
-    (None, notes)
+    (best, notes)
 }
 
 /// The newest running seat of this owner that looks at this target, whatever its image: for a verb

@@ -21,6 +21,18 @@ pub fn has_any_id(cgroup: &str) -> bool {
     cgroup.split(|c: char| !c.is_ascii_hexdigit()).any(|word| word.len() >= 32)
 }
 
+/// The container's id that the lines carry: the last word of 32 or more hexadecimal digits in a
+/// line's last part. `None` where no line carries one.
+#[must_use]
+pub fn container_id(cgroup: &str) -> Option<ContainerId> {
+    let word = |line: &str| {
+        // A static pod's uid is 32 digits too, but never in the last part of the path that has one.
+        let words = line.rsplit('/').map(|part| part.rsplit(|c: char| !c.is_ascii_hexdigit()));
+        words.filter_map(|mut words| words.find(|w| w.len() >= 32)).next().map(str::to_owned)
+    };
+    cgroup.lines().find_map(word).and_then(|id| ContainerId::parse(&id).ok())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -35,11 +47,14 @@ mod tests {
             format!("0::/../cri-containerd-{ID}.scope\n"),
             format!("0::/kubepods.slice/kubepods-pod1.slice/crio-{ID}.scope/container\n"),
             format!("0::/../{ID}\n"),
+            format!("3:cpu:/kubepods/pod0123456789abcdef0123456789abcdef/{ID}\n"),
         ];
         for line in lines {
             assert!(mentions(&line, &id) && has_any_id(&line), "{line}");
+            assert_eq!(container_id(&line).as_ref(), Some(&id), "{line}");
         }
         assert!(!mentions("0::/\n", &id) && !has_any_id("0::/\n"));
+        assert_eq!(container_id("1:name=systemd:/\n0::/\n"), None);
         assert!(!mentions(&format!("0::/../{}\n", ID.replace('8', "9")), &id));
     }
 }

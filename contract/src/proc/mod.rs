@@ -5,6 +5,6 @@ mod cgroup;
 mod status;
 mod targets;
 
-pub use cgroup::{has_any_id, mentions};
+pub use cgroup::{container_id, has_any_id, mentions};
 pub use status::{Status, argv};
 pub use targets::{Choice, Seen, choose};

@@ -51,11 +51,15 @@ pub fn choose(seen: &[Seen], target: Option<&ContainerId>, own: &str) -> Choice 
     });
     let (by, mut mine) = if by_id.iter().any(|p| !p.dead) {
         (By::ContainerId, by_id)
-    } else if target.is_some() && seen.iter().any(|p| p.cgroup.as_deref().is_some_and(has_any_id) && !p.seat) {
+    } else if target.is_some() && seen.iter().any(|p| p.cgroup.as_deref().is_some_and(has_any_id) && !p.seat)
+    {
         // Other containers' ids can be seen and the target's can't: it isn't running here.
         (By::Nothing, Vec::new())
     } else {
-        let others = |p: &&Seen| !p.seat && p.name != "pause" && p.cgroup.as_deref().is_none_or(|c| c != own);
+        // Where everything is in one cgroup it tells nothing: a sandboxed runtime, no cgroup at all.
+        let tells = seen.iter().any(|p| p.cgroup.as_deref().is_some_and(|c| c != own));
+        let ours = |p: &Seen| p.seat || (tells && p.cgroup.as_deref() == Some(own));
+        let others = |p: &&Seen| !ours(p) && p.name != "pause";
         (By::Elimination, seen.iter().filter(others).collect())
     };
     mine.retain(|p| !p.dead);
@@ -129,5 +133,15 @@ mod tests {
         seat.seat = true;
         let seen = [bare(1, "pause"), bare(2, "app"), seat];
         assert_eq!(choose(&seen, None, "0::/\n"), Choice { by: By::Elimination, pids: vec![2] });
+    }
+
+    #[test]
+    fn where_everything_is_in_one_cgroup_only_the_seats_are_left_out() {
+        let same = |pid, name: &str| Seen { cgroup: Some("0::/\n".into()), ..process(pid, name, "") };
+        let mut seat = same(3, "podbench");
+        seat.seat = true;
+        let seen = [same(1, "app"), seat.clone()];
+        assert_eq!(choose(&seen, None, "0::/\n"), Choice { by: By::Elimination, pids: vec![1] });
+        assert_eq!(choose(&[seat], None, "0::/\n"), Choice::default());
     }
 }

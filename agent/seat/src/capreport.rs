@@ -1,0 +1,169 @@
+//! `podbench capreport`: what a debugger can do from this seat, and every mechanism that stops the
+//! rest. The verdict is the contract's; here it is put into words.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use podbench_contract::exit;
+use podbench_contract::measurement::{Attribution, Measurement, Node, Probes, Process};
+use podbench_contract::oracle::{self, Blocker, Verdict};
+use podbench_contract::reading::Reading;
+use podbench_contract::rung::Rung;
+use podbench_contract::text::escape;
+use serde::Serialize;
+
+use crate::cli::Capreport;
+use crate::measure::{Asked, collect};
+use crate::{out, pids};
+
+/// `podbench capreport --json`.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Report<'a> {
+    schema: &'static str,
+    verdict: Verdict,
+    exit: u8,
+    rung: Option<Rung>,
+    blockers: Vec<Blocker>,
+    seat: &'a Process,
+    target: Option<&'a Process>,
+    attribution: &'a Attribution,
+    probes: &'a Probes,
+    node: &'a Node,
+}
+
+/// `podbench capreport`.
+pub(crate) fn run(asked: &Capreport) -> u8 {
+    if let Some(pid) = asked.pid.filter(|pid| !Path::new(&format!("/proc/{pid}")).is_dir()) {
+        out::note(&format!("there is no process {pid}: podbench pids shows what there is"));
+        return exit::USAGE;
+    }
+    let measured = collect(&Asked { cid: asked.cid.clone(), pid: asked.pid, probe: true });
+    let verdict = oracle::verdict(&measured);
+    let text = if asked.json { json(&measured, verdict) } else { Ok(words(&measured, verdict)) };
+    match text.map(|text| out::text(&text)) {
+        Ok(exit::OK) => verdict.exit(),
+        Ok(code) => code,
+        Err(e) => {
+            out::note(&e.to_string());
+            exit::FAILED
+        }
+    }
+}
+
+fn json(m: &Measurement, verdict: Verdict) -> Result<String, serde_json::Error> {
+    let report = Report {
+        schema: "podbench/capreport/v1",
+        verdict,
+        exit: verdict.exit(),
+        rung: oracle::measured_rung(m),
+        blockers: oracle::blockers(m),
+        seat: &m.seat,
+        target: m.target.as_ref(),
+        attribution: &m.attribution,
+        probes: &m.probes,
+        node: &m.node,
+    };
+    Ok(serde_json::to_string_pretty(&report)? + "\n")
+}
+
+fn words(m: &Measurement, verdict: Verdict) -> String {
+    let mut text = String::new();
+    let mut row = |name: &str, words: &str| {
+        let _ = writeln!(text, "{name:<8} {}", escape(words, 400));
+    };
+    row(
+        "can",
+        match verdict {
+            Verdict::LiveAttach => "attach a debugger to the running target",
+            Verdict::ReadOnly => "read the target's root, maps and environment; not attach",
+            Verdict::LaunchOnly => "debug only what a debugger starts itself",
+            Verdict::Nothing => "nothing: neither attach, nor read, nor debug a process of its own",
+            Verdict::NotMeasured => "nothing was measured",
+        },
+    );
+    row("seat", &process(&m.seat));
+    match &m.target {
+        Some(target) => row("target", &format!("pid {} ({})  {}", target.pid, target.name, process(target))),
+        None => row("target", "no process of it was found"),
+    }
+    row("", pids::note(&m.attribution).trim_end().trim_start_matches("target: "));
+    let p = &m.probes;
+    row(
+        "ptrace",
+        &format!("target {}; a child of its own {}; a pid that can't exist {}", p.seize, p.child, p.nobody),
+    );
+    let r = &p.reads;
+    row("reads", &format!("root {}, maps {}, environ {}, mem {}", r.root, r.maps, r.environ, r.mem));
+    row("", &format!("cmdline {}, status {}, fd {}, exe {}", r.cmdline, r.status, r.fd, r.exe));
+    row("node", &node(&m.node));
+    for blocker in oracle::blockers(m) {
+        row("blocker", &format!("{}: {}", blocker.kind, blocker.detail));
+        row("", &format!("lifted by: {}", blocker.remedy));
+    }
+    text
+}
+
+fn process(p: &Process) -> String {
+    let id = |id: Option<u32>| id.map_or_else(|| "?".to_owned(), |id| id.to_string());
+    let caps = match p.cap_eff.value() {
+        Some(caps) if caps.has_sys_ptrace() => format!("CapEff {caps} (CAP_SYS_PTRACE)"),
+        Some(caps) => format!("CapEff {caps}"),
+        None => "CapEff unread".to_owned(),
+    };
+    format!("uid {}  gid {}  {caps}", id(p.uid().map(|u| u.0)), id(p.gid().map(|g| g.0)))
+}
+
+fn node(node: &Node) -> String {
+    let yama = match &node.yama {
+        Reading::Read(scope) => format!("Yama ptrace_scope {scope}"),
+        absent if absent.is_absent() => "no Yama".to_owned(),
+        Reading::Denied(errno) => format!("Yama unread ({errno})"),
+        Reading::NotTried => "Yama not measured".to_owned(),
+    };
+    let kernel = node.kernel.value().map_or("unread", String::as_str);
+    format!("kernel {kernel} {}; {yama}", node.machine)
+}
+
+#[cfg(test)]
+mod tests {
+    use podbench_contract::ids::{Gid, Uid};
+    use podbench_contract::measurement::{Caps, Ids};
+    use podbench_contract::reading::{Attempt, Errno};
+
+    use super::*;
+
+    fn process(uid: u32) -> Process {
+        let ids = Ids { real: uid, effective: uid, saved: uid, fs: uid };
+        Process {
+            pid: 1,
+            name: "server\u{1b}[2J".into(),
+            uids: Reading::Read(Ids { real: Uid(uid), effective: Uid(uid), saved: Uid(uid), fs: Uid(uid) }),
+            gids: Reading::Read(Ids {
+                real: Gid(ids.real),
+                effective: Gid(uid),
+                saved: Gid(uid),
+                fs: Gid(uid),
+            }),
+            cap_eff: Reading::Read(Caps(0)),
+            ..Process::default()
+        }
+    }
+
+    #[test]
+    fn a_report_names_the_blocker_and_what_lifts_it_and_moves_no_cursor() {
+        let mut m =
+            Measurement { seat: process(65532), target: Some(process(1234)), ..Measurement::default() };
+        m.probes.seize = Attempt::Errno(Errno::EPERM);
+        m.probes.nobody = Attempt::Errno(Errno::ESRCH);
+        m.probes.child = Attempt::Ok;
+        m.node.yama = Reading::Denied(Errno::ENOENT);
+        let text = words(&m, oracle::verdict(&m));
+        assert!(text.starts_with("can      debug only what a debugger starts itself\n"), "{text}");
+        assert!(text.contains("blocker  uid: ") && text.contains("--target-uid 1234"), "{text}");
+        assert!(text.contains("no Yama") && !text.contains('\u{1b}'), "{text}");
+        let value: serde_json::Value = serde_json::from_str(&json(&m, oracle::verdict(&m)).unwrap()).unwrap();
+        assert_eq!(value["exit"], 15);
+        assert_eq!(value["blockers"][0]["kind"], "uid");
+    }
+}

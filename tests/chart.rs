@@ -1,0 +1,79 @@
+//! The observe Role is what the recorded calls need: no verb less, no verb more.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, missing_docs)]
+
+use std::collections::BTreeSet;
+
+use podbench_test_support::namespace::observe_rules;
+use podbench_test_support::recording::{goldens, read};
+
+/// `verb resource` pairs of one recorded call. Rights that every authenticated user has (asking who
+/// one is, what one may do, which version the server is) aren't in a Role.
+fn needs(argv: &[String]) -> Vec<&'static str> {
+    let words: Vec<&str> = argv.iter().map(String::as_str).collect();
+    let has = |w: &str| words.contains(&w);
+    let is_review = words.iter().any(|w| w.ends_with("/selfsubjectaccessreviews") || *w == "/version");
+    if has("exec") {
+        // Servers before 1.35 ask a websocket's GET for `get`; kubectl then falls back to SPDY, a POST.
+        return vec!["create pods/exec"];
+    }
+    if has("logs") {
+        return vec!["get pods/log"];
+    }
+    if has("replace") {
+        assert!(words.iter().any(|w| w.contains("/ephemeralcontainers")), "{words:?}");
+        return vec!["update pods/ephemeralcontainers"];
+    }
+    if has("get") && has("--watch") {
+        return vec!["get pods", "watch pods"];
+    }
+    if has("get") && has("pods") {
+        return vec!["list pods"];
+    }
+    if has("get") && has("pod") {
+        return vec!["get pods"];
+    }
+    assert!(has("config") || has("auth") || has("whoami") || is_review, "what does this need? {words:?}");
+    Vec::new()
+}
+
+fn granted() -> BTreeSet<String> {
+    let text = std::fs::read_to_string(observe_rules()).unwrap();
+    let list = |line: &str| -> Vec<String> {
+        let inner = line.split_once('[').unwrap().1.trim_end_matches(']');
+        inner.split(',').map(|w| w.trim().to_owned()).collect()
+    };
+    let mut out = BTreeSet::new();
+    let mut resources = Vec::new();
+    for line in text.lines().map(str::trim) {
+        if line.starts_with("resources:") {
+            resources = list(line);
+        } else if line.starts_with("verbs:") {
+            for verb in list(line) {
+                out.extend(resources.iter().map(|r| format!("{verb} {r}")));
+            }
+        }
+    }
+    assert!(!out.is_empty());
+    out
+}
+
+#[test]
+fn the_observe_role_has_the_verbs_of_the_recorded_calls_and_no_others() {
+    let mut used = BTreeSet::new();
+    for entry in std::fs::read_dir(goldens()).unwrap().flatten() {
+        let file = entry.path().join("kubectl.jsonl");
+        if file.exists() {
+            used.extend(read(&file).iter().flat_map(|c| needs(&c.argv)).map(str::to_owned));
+        }
+    }
+    assert_eq!(granted(), used);
+}
+
+#[test]
+fn the_chart_renders_those_rules_and_not_a_copy() {
+    let template =
+        std::fs::read_to_string(podbench_test_support::cluster::root().join("chart/templates/observe.yaml"))
+            .unwrap();
+    assert!(template.contains(".Files.Get \"files/observe.yaml\""));
+    assert!(!template.contains("verbs:"));
+}

@@ -1,0 +1,15 @@
+//! Live tests: each shows a thing a user would notice, on a real cluster, as a service account that
+//! has the chart's observe Role and nothing else. `./dev test live` starts what they need.
+#![allow(clippy::disallowed_methods, reason = "tests start programs and read the environment")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, missing_docs, unreachable_pub)]
+
+mod admission;
+mod background;
+mod golden;
+mod hostile;
+mod input;
+mod measure;
+mod race;
+mod reconnect;
+mod transport;
+mod world;
