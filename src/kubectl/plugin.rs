@@ -32,10 +32,17 @@ fn holds_plugin(file: &Path) -> bool {
     }
 }
 
-/// YAML or JSON, in any layout: the key of a plugin is spelled out in either.
+/// YAML or JSON, in any layout: a plugin's key is spelled out in either (`exec:`, `"exec" :`).
 fn names_plugin(text: &[u8]) -> bool {
     const KEYS: [&[u8]; 2] = [b"exec", b"auth-provider"];
-    KEYS.iter().any(|key| text.windows(key.len()).any(|w| w == *key)) || text.len() as u64 >= MOST
+    let is_key = |rest: &[u8]| rest.iter().find(|b| !b" \t\"'".contains(b)) == Some(&b':');
+    let names = |key: &&[u8]| {
+        text.windows(key.len())
+            .enumerate()
+            .filter(|(_, word)| word == key)
+            .any(|(at, _)| text.get(at + key.len()..).is_some_and(is_key))
+    };
+    KEYS.iter().any(names) || text.len() as u64 >= MOST
 }
 
 #[cfg(test)]
@@ -49,7 +56,8 @@ mod tests {
             std::fs::write(dir.path().join(name), text).unwrap();
             dir.path().join(name)
         };
-        let plain = file("plain", "users: [{name: a, user: {token: x}}]");
+        let plain = file("plain", "users: [{name: no-exec, user: {token: exec}}]");
+        let json = file("json", r#"{"users":[{"name":"a","user":{"exec" : {"command":"aws"}}}]}"#);
         let plugin = file("plugin", "users:\n- name: a\n  user:\n    exec:\n      command: aws\n");
         let ask = |paths: &[&PathBuf]| {
             let mut settings = Settings::bare(dir.path());
@@ -58,7 +66,7 @@ mod tests {
         };
         assert!(!ask(&[&plain]));
         assert!(!ask(&[&plain, &dir.path().join("missing")]));
-        assert!(ask(&[&plain, &plugin]));
+        assert!(ask(&[&plain, &plugin]) && ask(&[&json]));
         let flag = Cluster { kubeconfig: Some(plugin), ..Cluster::default() };
         assert!(is_possible(&Settings::bare(dir.path()), &flag));
         assert!(!is_possible(&Settings::bare(dir.path()), &Cluster::default()));
