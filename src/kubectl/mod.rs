@@ -5,7 +5,7 @@
 //! - [`run`]: starts and ends processes
 //! - [`plugin`]: could a person be asked for credentials?
 //! - `verbs`: what the rest of podbench asks for
-//! - [`refusal`]: what a failed call means
+//! - [`mod@refusal`]: what a failed call means
 //! - [`transcript`]: what was asked
 
 pub mod call;
