@@ -92,17 +92,25 @@ fn target_stopped(session: &Session<'_>, pod: &Pod, stopped: &Stopped) -> Failur
             last.as_ref().map_or_else(String::new, |l| format!(", last exit code {} ({})", l.code, l.reason));
         failure = failure.because(format!("restarted {restarts} times{exit}"));
     }
-    if let Some(tail) = log_tail(session, name, waits_for) {
+    let ran = last.is_some() || pod.container(waits_for).is_some_and(|c| c.id().is_some());
+    if ran && let Some(tail) = log_tail(session, name, waits_for) {
         failure = failure.because(format!("its last words:\n{tail}"));
     }
     failure = failure.because("a seat lives and dies with its target, and its name is spent for the pod's life: nothing was written");
-    let previous = last.is_some() && waits_for == container;
-    let log: &[&str] = if previous {
-        &["logs", name, "-c", waits_for, "--previous"]
-    } else {
-        &["logs", name, "-c", waits_for]
+    let waiting = pod.container(waits_for).map(|c| c.state());
+    let hint = match (waiting, last) {
+        (_, Some(_)) if waits_for == container => {
+            session.command(&["logs", name, "-c", waits_for, "--previous"])
+        }
+        // It never ran, so it has no log.
+        (Some(State::Waiting { .. } | State::Unknown) | None, None) => {
+            session.command(&["describe", "pod", name])
+        }
+        (Some(State::Running | State::Terminated { .. }), _) | (_, Some(_)) => {
+            session.command(&["logs", name, "-c", waits_for])
+        }
     };
-    failure = failure.hint(session.command(log));
+    failure = failure.hint(hint);
     // An init container that goes on for ever can be looked at itself.
     let running = pod.container(waits_for).is_some_and(|c| c.is_running());
     if running && !ended {

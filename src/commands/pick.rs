@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::Session;
 use crate::error::Failure;
 use crate::kubectl::refusal::Refusal;
-use crate::kubectl::{Context, Error, Kubectl, Started};
+use crate::kubectl::{Context, Error, Kubectl, Started, plugin};
 use crate::pod::{Pod, State, is_dns};
 
 /// The pod, the context it is in, and who is asking.
@@ -44,15 +44,19 @@ pub fn pod(session: &Session<'_>, asked: Option<&str>, prompt: bool) -> Result<P
     let kubectl = session.kubectl;
     // First, so that a credential plugin has the terminal.
     let first = first(kubectl, &query)?;
+    // A plugin would run twice at once, and might ask a person twice; its credential is cached once
+    // the first call is through.
+    let mut whoami =
+        if plugin::is_possible(session.settings, session.cluster) { None } else { kubectl.whoami().ok() };
     let context = kubectl.context()?.finish();
     // A context that can't be read: inside a pod there is no kubeconfig, and kubectl still works.
     let known = context.as_ref().ok();
     if let Some(context) = known {
         kubectl.pin(context);
     }
-    // A plugin would run twice at once, and might ask a person twice; its credential is cached
-    // once the first call is through.
-    let mut whoami = if known.is_some_and(|c| !c.plugin) { kubectl.whoami().ok() } else { None };
+    if whoami.is_none() && known.is_some_and(|c| !c.plugin) {
+        whoami = kubectl.whoami().ok();
+    }
     let (pod, why) = match first.finish() {
         Ok(value) => found(session, &query, value, prompt)?,
         Err(Error::Refused(Refusal::NotFound(words))) => match &query {

@@ -3,6 +3,7 @@
 //!
 //! - [`call`]: how an argv is made
 //! - [`run`]: starts and ends processes
+//! - [`plugin`]: could a person be asked for credentials?
 //! - `verbs`: what the rest of podbench asks for
 //! - [`refusal`]: what a failed call means
 //! - [`transcript`]: what was asked
@@ -10,6 +11,7 @@
 pub mod call;
 #[cfg(test)]
 pub(crate) mod fake;
+pub mod plugin;
 pub mod refusal;
 pub mod run;
 pub mod transcript;

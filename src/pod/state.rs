@@ -53,16 +53,16 @@ pub fn not_now(pod: &Pod, target: &str) -> Option<NotNow> {
     if pod.annotation(MIRROR).is_some() {
         return Some(NotNow::Static);
     }
+    if spec("/spec/os/name") == Some("windows")
+        || spec("/spec/nodeSelector/kubernetes.io~1os") == Some("windows")
+    {
+        return Some(NotNow::Windows);
+    }
     if spec("/metadata/deletionTimestamp").is_some() {
         return Some(NotNow::Deleted);
     }
     if matches!(pod.phase(), "Succeeded" | "Failed") {
         return Some(NotNow::Completed(pod.phase().to_owned()));
-    }
-    if spec("/spec/os/name") == Some("windows")
-        || spec("/spec/nodeSelector/kubernetes.io~1os") == Some("windows")
-    {
-        return Some(NotNow::Windows);
     }
     if pod.node().is_empty() {
         let why = pod.condition("PodScheduled").and_then(|c| c.get("message")).and_then(Value::as_str);

@@ -15,8 +15,10 @@ use crate::pod::{Container, Pod, State};
 const POLL: Duration = Duration::from_millis(300);
 /// How long a first failed pull may turn out to have been a hiccup.
 const HICCUP: Duration = Duration::from_secs(3);
-/// A watch that is silent for so long is asked beside: something in between may have cut it.
-const QUIET: Duration = Duration::from_secs(10);
+/// A watch that is silent for so long is asked beside, then for twice as long, and so on: something in
+/// between may have cut it, and once in some hundred landings the event that mattered never came.
+const QUIET: Duration = Duration::from_secs(2);
+const LONGEST_QUIET: Duration = Duration::from_secs(16);
 /// A kubelet that hasn't said a word about a container for so long may not be there.
 const SILENCE: Duration = Duration::from_secs(15);
 
@@ -91,8 +93,9 @@ pub fn until_running(
     let mut said: Option<Words> = None;
     let mut node_asked = false;
     let mut pull_failed: Option<Instant> = None;
+    let mut quiet = QUIET;
     loop {
-        let mut pause = deadline.min(Instant::now() + QUIET);
+        let mut pause = deadline.min(Instant::now() + quiet);
         if let Some(at) = pull_failed {
             pause = pause.min(at + HICCUP);
         }
@@ -101,10 +104,13 @@ pub fn until_running(
                 Ok(Watched::Pod(value)) => Pod::new(value).ok(),
                 Ok(Watched::Deleted) => return Ok(Some(gone(pod))),
                 Ok(Watched::Nothing) if pull_failed.is_some() => None,
-                Ok(Watched::Nothing) => match read(kubectl, pod)? {
-                    Some(new) => Some(new),
-                    None => return Ok(Some(gone(pod))),
-                },
+                Ok(Watched::Nothing) => {
+                    quiet = LONGEST_QUIET.min(quiet * 2);
+                    match read(kubectl, pod)? {
+                        Some(new) => Some(new),
+                        None => return Ok(Some(gone(pod))),
+                    }
+                }
                 Err(Error::Interrupted) => return Err(Error::Interrupted),
                 // Denied, or cut: ask instead.
                 Err(_) => {
