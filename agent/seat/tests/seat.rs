@@ -347,6 +347,14 @@ fn a_session_does_without_an_agent_that_hangs() {
 }
 
 #[test]
+fn a_second_agent_leaves_the_first_alone() {
+    let pod = Pod::start(ECHO);
+    let out = pod.podbench(&["agent"]);
+    assert_eq!(out.status.code(), Some(2), "{out:?}");
+    assert_eq!(pod.run(&["/run/podbench-seat", "session"], b"hello").stdout, b"hello");
+}
+
+#[test]
 fn a_key_that_is_added_stands_there_once() {
     let pod = Pod::start(ECHO);
     let key =
