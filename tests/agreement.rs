@@ -106,3 +106,21 @@ fn every_wire_file_ever_shipped_can_still_be_read() {
     }
     assert!(seen > 0);
 }
+
+/// What is in the image stands in the Dockerfile; what the scripts install is for this machine.
+#[test]
+fn the_image_is_installed_by_the_dockerfile_alone() {
+    for script in ["image/build.sh", "image/base.sh", "image/export.sh"] {
+        let text = std::fs::read_to_string(root().join(script)).unwrap();
+        let code: Vec<&str> = text.lines().filter(|l| !l.trim_start().starts_with('#')).collect();
+        for word in ["apt-get install", "apt install", "dpkg -i", "pip install", "curl "] {
+            assert!(!code.iter().any(|l| l.contains(word)), "{script} runs `{word}`");
+        }
+    }
+    let dockerfile = std::fs::read_to_string(root().join("Dockerfile")).unwrap();
+    assert!(
+        dockerfile.contains("apt-get install")
+            && dockerfile.contains("AS slim")
+            && dockerfile.contains("AS full")
+    );
+}

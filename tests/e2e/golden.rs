@@ -37,7 +37,7 @@ fn the_golden_runs_still_come_about() {
 
     let rules = std::fs::read_to_string(observe_rules()).unwrap();
     let kept: Vec<&str> = rules.split("- apiGroups").filter(|r| !r.contains("pods/exec")).collect();
-    let config = ns.kubeconfig_with("no-exec", &kept.join("- apiGroups"));
+    let config = ns.kubeconfig_with("poor", &kept.join("- apiGroups"));
     let mut poor = Person::new(PODBENCH, &config, &ns.cluster.image);
     live("attach-no-exec", &mut poor, &server, &["attach", "odd-ids"]).expect_code(2);
     let mut keyless = Person::without_key(PODBENCH, &ns.observer(), &ns.cluster.image);

@@ -11,5 +11,6 @@ mod input;
 mod measure;
 mod race;
 mod reconnect;
+mod serial;
 mod transport;
 mod world;

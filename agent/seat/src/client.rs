@@ -16,6 +16,8 @@ use crate::runtime::Runtime;
 
 /// Between two tries to find the agent's socket.
 const RETRY: Duration = Duration::from_millis(2);
+/// How long an agent that is there already has to say so.
+const GREETING: Duration = Duration::from_millis(200);
 /// The longest answer that is read: a state has a few kilobytes.
 const LONGEST: u64 = 256 * 1024;
 /// How long `stop` waits: past the agent's own patience with what it ends.
@@ -35,10 +37,18 @@ impl Client {
     pub(crate) fn connect(limit: Duration) -> io::Result<Self> {
         let deadline = Instant::now() + limit;
         let stream = find(deadline)?;
-        let mut client = Self { stream: BufReader::new(stream) };
         // A read timeout of nothing is an error.
-        let left = deadline.saturating_duration_since(Instant::now()).max(RETRY);
-        match client.reply(Some(left))? {
+        Self::greeted(stream, deadline.saturating_duration_since(Instant::now()).max(RETRY))
+    }
+
+    /// Does an agent of this seat answer already?
+    pub(crate) fn answers() -> bool {
+        find(Instant::now()).and_then(|stream| Self::greeted(stream, GREETING)).is_ok()
+    }
+
+    fn greeted(stream: UnixStream, limit: Duration) -> io::Result<Self> {
+        let mut client = Self { stream: BufReader::new(stream) };
+        match client.reply(Some(limit))? {
             Reply::Hello => Ok(client),
             Reply::Refused(why) => Err(io::Error::new(io::ErrorKind::PermissionDenied, why)),
             Reply::Taken | Reply::Exit(_) | Reply::Done | Reply::Stopped { .. } => {

@@ -6,7 +6,7 @@
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
 use podbench_contract::ids::Uid;
@@ -103,45 +103,33 @@ pub(crate) fn read_bounded(path: &str, most: u64) -> io::Result<String> {
     if got > most { Err(io::Error::other("longer than it may be")) } else { Ok(text) }
 }
 
-fn make(dir: &str) -> io::Result<()> {
-    match DirBuilder::new().mode(0o700).create(dir) {
-        Ok(()) => {}
-        Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
-        Err(e) => return Err(e),
-    }
+/// Makes the folder anew. An agent starts with its container, so what lies there is left from
+/// another one or was put there by somebody else: a host key that is known, a home.
+fn make(dir: &str) -> Result<(), Unfit> {
     match inspect(dir) {
-        Err(Unfit::Open) => {
-            // Ours, and a umask or an earlier hand left it open.
-            std::fs::set_permissions(dir, std::fs::Permissions::from_mode(0o700))?;
-            inspect(dir).map_err(Unfit::into_io)?;
-        }
-        other => other.map_err(Unfit::into_io)?,
+        Ok(()) | Err(Unfit::Open) => std::fs::remove_dir_all(dir)?,
+        Err(Unfit::Io(e)) if e.kind() == io::ErrorKind::NotFound => {}
+        Err(unfit) => return Err(unfit),
     }
-    // A read-only file system answers mkdir with EEXIST for a folder that is there.
-    rustix::fs::access(dir, rustix::fs::Access::WRITE_OK)?;
-    Ok(())
+    DirBuilder::new().mode(0o700).create(dir)?;
+    inspect(dir)
 }
 
+/// Why a folder can't be the seat's.
+#[derive(Debug, thiserror::Error)]
 enum Unfit {
-    Io(io::Error),
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    #[error("not a folder")]
     NotAFolder,
+    #[error("it belongs to uid {0}")]
     Foreign(u32),
+    #[error("it is open to others")]
     Open,
 }
 
-impl Unfit {
-    fn into_io(self) -> io::Error {
-        match self {
-            Self::Io(e) => e,
-            Self::NotAFolder => io::Error::other("not a folder"),
-            Self::Foreign(uid) => io::Error::other(format!("it belongs to uid {uid}")),
-            Self::Open => io::Error::other("it is open to others"),
-        }
-    }
-}
-
 fn inspect(dir: &str) -> Result<(), Unfit> {
-    let found = std::fs::symlink_metadata(dir).map_err(Unfit::Io)?;
+    let found = std::fs::symlink_metadata(dir)?;
     if !found.is_dir() {
         Err(Unfit::NotAFolder)
     } else if found.uid() != own_uid().0 {
@@ -189,14 +177,23 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_of_ours_that_stood_open_is_closed() {
+    fn what_lay_in_the_folder_is_gone_and_it_is_closed() {
+        use std::os::unix::fs::PermissionsExt as _;
         let tmp = tempfile::tempdir().unwrap();
         let dirs = two(&tmp);
-        std::fs::create_dir(&dirs[0]).unwrap();
-        std::fs::set_permissions(&dirs[0], std::fs::Permissions::from_mode(0o755)).unwrap();
-        let runtime = Runtime::create_in(&dirs).unwrap();
-        assert_eq!(runtime.dir(), dirs[0]);
-        assert_eq!(std::fs::metadata(&dirs[0]).unwrap().mode() & 0o777, 0o700);
+        let other = tmp.path().join("other");
+        std::fs::write(&other, "stays").unwrap();
+        for mode in [0o700, 0o777] {
+            std::fs::create_dir_all(&dirs[0]).unwrap();
+            std::fs::set_permissions(&dirs[0], std::fs::Permissions::from_mode(mode)).unwrap();
+            std::fs::write(Path::new(&dirs[0]).join("ssh_host_ed25519_key"), "planted").unwrap();
+            std::os::unix::fs::symlink(&other, Path::new(&dirs[0]).join(format!("link{mode}"))).unwrap();
+            let runtime = Runtime::create_in(&dirs).unwrap();
+            assert_eq!(runtime.dir(), dirs[0]);
+            assert_eq!(std::fs::read_dir(runtime.dir()).unwrap().count(), 0);
+            assert_eq!(std::fs::metadata(&dirs[0]).unwrap().mode() & 0o777, 0o700);
+        }
+        assert_eq!(std::fs::read_to_string(other).unwrap(), "stays");
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! Needs unshare and nsenter, and root or unprivileged user namespaces; without them it fails.
 
 #![expect(clippy::disallowed_methods, reason = "a test starts what it tests")]
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test")]
+#![expect(clippy::unwrap_used, reason = "a test")]
 
 use std::io::{Read as _, Write as _};
 use std::os::unix::net::UnixStream;
@@ -329,6 +329,8 @@ fn sigterm_ends_the_seat_and_so_its_daemons() {
 #[test]
 fn a_session_does_without_an_agent_that_hangs() {
     let pod = Pod::start(ECHO);
+    // Not before its start-up steps are through.
+    assert!(pod.podbench(&["measure", "--no-probe"]).status.success());
     let pid = rustix::process::Pid::from_raw(i32::try_from(pod.pid).unwrap()).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::STOP).unwrap();
     let out = pod.run(&["/run/podbench-seat", "session"], b"hello");
@@ -342,6 +344,14 @@ fn a_session_does_without_an_agent_that_hangs() {
     // It comes too late for the first, and nothing of it was started twice.
     assert_eq!(pod.run(&["/run/podbench-seat", "session"], b"again").stdout, b"again");
     assert_eq!(pod.processes().len(), 2, "{:?}", pod.processes());
+}
+
+#[test]
+fn a_second_agent_leaves_the_first_alone() {
+    let pod = Pod::start(ECHO);
+    let out = pod.podbench(&["agent"]);
+    assert_eq!(out.status.code(), Some(2), "{out:?}");
+    assert_eq!(pod.run(&["/run/podbench-seat", "session"], b"hello").stdout, b"hello");
 }
 
 #[test]

@@ -45,7 +45,12 @@ impl Person {
         let home = tempfile::Builder::new().prefix("pb").tempdir().unwrap();
         std::fs::create_dir_all(home.path().join(".kube")).unwrap();
         std::fs::write(home.path().join(".kube/config"), kubeconfig).unwrap();
-        Self { home, podbench: podbench.into(), env: vec![("PODBENCH_IMAGE".to_owned(), image.to_owned())] }
+        let mut env = vec![("PODBENCH_IMAGE".to_owned(), image.to_owned())];
+        // Another kubectl than the first on PATH: `./dev test --all` runs the live tests with each.
+        if let Ok(kubectl) = std::env::var("PODBENCH_E2E_KUBECTL") {
+            env.push(("PODBENCH_KUBECTL".to_owned(), kubectl));
+        }
+        Self { home, podbench: podbench.into(), env }
     }
 
     /// The home folder.

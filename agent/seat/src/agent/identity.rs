@@ -273,6 +273,8 @@ fn usable(dir: &str) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -289,6 +291,15 @@ mod tests {
     fn a_broken_record_is_no_record() {
         for line in ["", "x", "x:*:notanumber:1::/h:/s", "x:*:1"] {
             assert_eq!(Record::parse(line), None, "{line:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_answer_of_nss_panics_and_a_name_is_always_offered(text in "[a-z:0-9\n]*", uid in any::<u32>()) {
+            let (record, name) = read_answer(&text, Uid(uid));
+            prop_assert!(is_login(&name), "{}", name);
+            prop_assert!(record.is_none_or(|r| r.uid == Uid(uid)));
         }
     }
 

@@ -16,12 +16,19 @@ mod server;
 mod sessions;
 mod stop;
 
+use podbench_contract::exit;
+
+use crate::client::Client;
 use crate::out;
 use crate::runtime::Runtime;
 use protocol::State;
 
 /// `podbench agent`.
 pub(crate) fn run() -> u8 {
+    if Client::answers() {
+        out::note("this seat has its agent already");
+        return exit::USAGE;
+    }
     // Before anything is started: whatever is orphaned below this process comes to it.
     let subreaper = nix::sys::prctl::set_child_subreaper(true);
     // A seat at the target's ids is the application's peer, which could read and trace it otherwise.

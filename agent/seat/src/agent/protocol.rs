@@ -79,6 +79,8 @@ impl State {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -91,6 +93,16 @@ mod tests {
         }
         for bad in ["", "taken", "exit\n", "exit 256\n", "stopped x\n", "nonsense 1\n"] {
             assert_eq!(Reply::decode(bad), None, "{bad:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_reason_comes_back_as_one_line_and_no_text_panics(why in "\\PC*", line in "\\PC*\n?") {
+            let sent = Reply::Refused(why).encode();
+            prop_assert_eq!(sent.matches('\n').count(), 1);
+            prop_assert!(matches!(Reply::decode(&sent), Some(Reply::Refused(_))));
+            let _ = Reply::decode(&line);
         }
     }
 
