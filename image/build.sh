@@ -13,7 +13,7 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 checkout=$(dirname "$here")
 cache=${PODBENCH_CACHE:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/podbench}
-agent=${PODBENCH_AGENT_BIN:-$checkout/target/agent/$(uname -m)-unknown-linux-gnu/release/podbench}
+agent=${PODBENCH_AGENT_BIN:-$checkout/target/agent/$(uname -m)-unknown-linux-gnu/release/podbench-seat}
 keep=6 # archives
 
 say() { printf 'image: %s\n' "$*" >&2; }

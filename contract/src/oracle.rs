@@ -1,7 +1,7 @@
 //! From readings to a verdict and the blockers: total functions, the same on both sides.
 //!
 //! Four unrelated mechanisms refuse ptrace with the same `EPERM`. What tells them apart was
-//! measured on real kernels (docs/capreport.md): a seize of a pid that can't exist shows a seccomp
+//! measured on real kernels: a seize of a pid that can't exist shows a seccomp
 //! filter, a child of the probe's own shows Yama 2 and 3, `EACCES` is only ever a labelled LSM, the
 //! owner of `/proc/PID/status` shows a target that isn't dumpable, and Landlock shows nowhere.
 
@@ -225,20 +225,20 @@ fn credentials(m: &Measurement) -> Vec<Blocker> {
             Kind::Capability,
             format!("the seat is root without CAP_SYS_PTRACE, and the target runs as uid {uid}"),
             format!(
-                "CAP_SYS_PTRACE, or a seat at the target's uid: podbench attach --new --target-uid {uid}"
+                "CAP_SYS_PTRACE, or a seat at the target's uid: podbench attach POD --new --target-uid {uid}"
             ),
         )),
         (Some((uid, own)), _) => found.push(blocker(
             Kind::Uid,
             format!("the seat runs as uid {own}, the target as uid {uid}, and the kernel compares them"),
-            format!("a seat at the target's uid: podbench attach --new --target-uid {uid}"),
+            format!("a seat at the target's uid: podbench attach POD --new --target-uid {uid}"),
         )),
         (None, Some((gid, own))) => found.push(blocker(
             Kind::Gid,
             format!(
                 "the seat runs with gid {own}, the target with gid {gid}, and the kernel compares both ids"
             ),
-            format!("a seat with the target's gid: podbench attach --new --target-gid {gid}"),
+            format!("a seat with the target's gid: podbench attach POD --new --target-gid {gid}"),
         )),
         (None, None) => {
             if let (Some(own), Some(theirs)) = (m.seat.cap_prm.value(), target.cap_prm.value())
@@ -249,13 +249,13 @@ fn credentials(m: &Measurement) -> Vec<Blocker> {
                     format!(
                         "the target holds capabilities that the seat doesn't (CapPrm {theirs} against {own})"
                     ),
-                    "CAP_SYS_PTRACE: podbench attach --new --max-rung full",
+                    "CAP_SYS_PTRACE: podbench attach POD --new --max-rung full",
                 ));
             } else if let Some(owner) = not_dumpable(target) {
                 found.push(blocker(
                     Kind::NotDumpable,
                     format!("the target isn't dumpable: its /proc files belong to uid {owner}"),
-                    "CAP_SYS_PTRACE: podbench attach --new --max-rung full",
+                    "CAP_SYS_PTRACE: podbench attach POD --new --max-rung full",
                 ));
             }
         }
@@ -289,12 +289,12 @@ fn yama(m: &Measurement) -> Option<Blocker> {
         1 => Some(blocker(
             Kind::Yama,
             format!("{detail}: only a parent may trace"),
-            "CAP_SYS_PTRACE: podbench attach --new --max-rung full; or prctl(PR_SET_PTRACER) in the target",
+            "CAP_SYS_PTRACE: podbench attach POD --new --max-rung full; or prctl(PR_SET_PTRACER) in the target",
         )),
         2 => Some(blocker(
             Kind::Yama,
             format!("{detail}: only CAP_SYS_PTRACE may trace"),
-            "CAP_SYS_PTRACE: podbench attach --new --max-rung full",
+            "CAP_SYS_PTRACE: podbench attach POD --new --max-rung full",
         )),
         _ => Some(blocker(
             Kind::Yama,
@@ -325,11 +325,20 @@ fn lsm(m: &Measurement) -> Option<Blocker> {
 }
 
 fn unknown(m: &Measurement) -> Blocker {
-    let mut excluded = vec!["seccomp", "another tracer"];
-    if has_capability(m) {
-        excluded.push("a missing capability");
-    } else {
-        excluded.push("ids");
+    // Only what was read or tried is excluded.
+    let mut excluded = Vec::new();
+    if m.probes.nobody == Attempt::Errno(Errno::ESRCH) {
+        excluded.push("seccomp");
+    }
+    if let Some(target) = &m.target {
+        if target.tracer.value().is_some() {
+            excluded.push("another tracer");
+        }
+        if has_capability(m) {
+            excluded.push("a missing capability");
+        } else if target.uids.value().is_some() && target.gids.value().is_some() {
+            excluded.push("ids");
+        }
     }
     match m.node.yama {
         Reading::Read(_) => excluded.push("Yama"),
@@ -345,7 +354,10 @@ fn unknown(m: &Measurement) -> Blocker {
     }
     blocker(
         Kind::Unknown,
-        format!("{} from the kernel, and it isn't {}", m.probes.seize, excluded.join(", ")),
+        match excluded.as_slice() {
+            [] => format!("{} from the kernel, and nothing else could be read", m.probes.seize),
+            excluded => format!("{} from the kernel, and it isn't {}", m.probes.seize, excluded.join(", ")),
+        },
         "a Landlock domain shows nowhere in /proc: ask who starts the target",
     )
 }

@@ -27,7 +27,7 @@ impl Stop {
     }
 }
 
-/// The whole command line, for completions, the manual and the reference page.
+/// The whole command line, for completions and docs/cli.md.
 #[must_use]
 pub fn command() -> clap::Command {
     Cli::command()

@@ -30,6 +30,8 @@ pub struct Call {
     pub why: &'static str,
     /// Its limits.
     pub limits: Limits,
+    /// Its stderr is a program's in the pod as well as kubectl's own.
+    pub pod_speaks: bool,
 }
 
 /// A request's own limit, in kubectl's spelling: shorter than ours, so that kubectl's words about
@@ -49,14 +51,21 @@ impl Call {
         args.extend(verb.iter().map(OsString::from));
         args.push(REQUEST_TIMEOUT.into());
         let limits = Limits { total: DEADLINE, first_byte: None, most: MOST };
-        Self { args, stdin: None, env: Vec::new(), why, limits }
+        Self { args, stdin: None, env: Vec::new(), why, limits, pod_speaks: false }
     }
 
     /// A stream: exec, logs, a watch. `--request-timeout` would cut it.
     pub fn stream(scope: &Scope, verb: &[&str], why: &'static str, limits: Limits) -> Self {
         let mut args = scope.args();
         args.extend(verb.iter().map(OsString::from));
-        Self { args, stdin: None, env: Vec::new(), why, limits }
+        Self { args, stdin: None, env: Vec::new(), why, limits, pod_speaks: false }
+    }
+
+    /// An exec: what the program in the pod writes to its stderr comes out of kubectl's.
+    #[must_use]
+    pub const fn of_a_pod(mut self) -> Self {
+        self.pod_speaks = true;
+        self
     }
 
     /// With this on stdin.

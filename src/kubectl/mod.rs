@@ -234,8 +234,11 @@ impl Running<'_> {
                 Ok(false)
             }
             Said::Err(bytes) => {
-                let room = MOST_STDERR.saturating_sub(self.err.len());
-                self.err.extend_from_slice(bytes.get(..room.min(bytes.len())).unwrap_or_default());
+                self.err.extend_from_slice(&bytes);
+                // Both ends are kept: kubectl's own last line comes after whatever a pod has said.
+                if self.err.len() > MOST_STDERR {
+                    self.err.drain(MOST_STDERR / 2..self.err.len() - MOST_STDERR / 2);
+                }
                 Ok(false)
             }
             Said::End(status) => {
@@ -259,8 +262,8 @@ impl Running<'_> {
 
     fn failure(&self) -> Error {
         let stderr = String::from_utf8_lossy(&self.err);
-        refusal(&stderr)
-            .map_or_else(|| Error::Failed { words: words(&stderr), status: self.status }, Error::Refused)
+        let known = if self.call.pod_speaks { refusal::of_exec(&stderr) } else { refusal(&stderr) };
+        known.map_or_else(|| Error::Failed { words: words(&stderr), status: self.status }, Error::Refused)
     }
 
     /// Lets a person read what a credential plugin asks for; returns how much was shown.

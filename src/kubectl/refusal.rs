@@ -108,6 +108,19 @@ pub fn refusal(stderr: &str) -> Option<Refusal> {
     PARSERS.iter().find_map(|parse| parse(text)).or_else(|| forbidden(text))
 }
 
+/// Reads the stderr of a failed exec. The program in the pod writes there too, and isn't believed:
+/// only the last line is kubectl's, and where the program ended by itself kubectl says so at its end,
+/// even when the program left its own last line open.
+#[must_use]
+pub fn of_exec(stderr: &str) -> Option<Refusal> {
+    const ENDED: &str = "command terminated with exit code ";
+    let last = stderr.trim_end().lines().next_back().unwrap_or_default();
+    match last.rsplit_once(ENDED).and_then(|(_, code)| code.parse().ok()) {
+        Some(code) => Some(Refusal::Exited(code)),
+        None => refusal(last),
+    }
+}
+
 /// kubectl's words without its own log lines (`E1130 … memcache.go…`), bounded and escaped.
 #[must_use]
 pub fn words(stderr: &str) -> String {
@@ -171,6 +184,11 @@ fn rbac(text: &str) -> Option<Refusal> {
     let (verb, rest) = rest.split_once(' ')?;
     let resource = between(rest, "resource \"", "\"").or_else(|| between(rest, "path \"", "\""))?;
     let group = between(rest, "in API group \"", "\"").unwrap_or_default();
+    // They become words of a command that a person is told to paste.
+    let plain = |word: &str| word.bytes().all(|b| b.is_ascii_alphanumeric() || b"./*-_:".contains(&b));
+    if ![verb, resource, group].into_iter().all(plain) {
+        return None;
+    }
     Some(Refusal::Rbac(Right {
         user: user.to_owned(),
         verb: verb.to_owned(),

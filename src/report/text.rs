@@ -248,24 +248,31 @@ fn node(node: &Node, m: &Measurement) -> Vec<String> {
     [yama, seccomp, label, kernel].into_iter().flatten().collect()
 }
 
+/// Whose memory is whose: the seat lives in the pod's, beside the target.
 fn memory(memory: &Memory) -> Option<String> {
-    let whose = match memory.scope.as_str() {
-        "container" => ", counting the seat only",
-        _ => "",
-    };
-    match (&memory.used, &memory.limit) {
+    let target = match (&memory.target_used, &memory.target_limit) {
         (Reading::Read(used), Reading::Read(u64::MAX)) => {
-            Some(format!("{} MiB in use, no limit{whose}", used / MIB))
+            Some(format!("the target uses {} MiB, no limit", used / MIB))
         }
         (Reading::Read(used), Reading::Read(limit)) => {
-            Some(format!("{} of {} MiB in use{whose}", used / MIB, limit / MIB))
+            Some(format!("the target uses {} of {} MiB", used / MIB, limit / MIB))
         }
-        (Reading::Read(used), _) => {
-            Some(format!("{} MiB in use, the limit can't be read{whose}", used / MIB))
+        (Reading::Read(used), Reading::Denied(_) | Reading::NotTried) => {
+            Some(format!("the target uses {} MiB", used / MIB))
         }
-        (Reading::Denied(errno), _) => Some(format!("can't be read ({errno})")),
+        (Reading::Denied(errno), _) => Some(format!("the target's can't be read ({errno})")),
         (Reading::NotTried, _) => None,
-    }
+    };
+    let seat = match (&memory.used, &memory.limit) {
+        (Reading::Read(used), Reading::Read(limit)) if *limit != u64::MAX => {
+            Some(format!("the seat {} MiB; the pod may use {} MiB", used / MIB, limit / MIB))
+        }
+        (Reading::Read(used), _) => Some(format!("the seat {} MiB", used / MIB)),
+        (Reading::Denied(errno), _) => Some(format!("the seat's can't be read ({errno})")),
+        (Reading::NotTried, _) => None,
+    };
+    let said: Vec<String> = [target, seat].into_iter().flatten().collect();
+    (!said.is_empty()).then(|| said.join(", "))
 }
 
 fn next(page: &mut Page, report: &Attach) {

@@ -2,6 +2,7 @@
 
 use podbench_contract::measurement::{By, Measurement};
 use podbench_contract::oracle;
+use podbench_contract::reading::Reading;
 use podbench_contract::rung::Rung;
 
 /// What an editor's server takes, with a language server: bytes.
@@ -62,12 +63,14 @@ fn attribution(m: &Measurement) -> Option<String> {
     }
 }
 
+/// Only where both uses were read: a guess would warn of nothing, or not warn.
 fn memory(m: &Measurement) -> Option<String> {
-    let (used, limit) = (*m.memory.used.value()?, *m.memory.limit.value()?);
-    let left = limit.saturating_sub(used);
+    let used = m.memory.used.value()?.saturating_add(*m.memory.target_used.value()?);
+    let finite = |limit: &Reading<u64>| limit.value().copied().filter(|l| *l != u64::MAX);
+    let left = finite(&m.memory.limit).or_else(|| finite(&m.memory.target_limit))?.saturating_sub(used);
     (left < EDITOR_BYTES).then(|| {
         format!(
-            "{} MiB of memory are left of the limit; an editor's server wants about 1.2 GiB, and where memory ends \
+            "{} MiB of memory are left for the seat; an editor's server wants about 1.2 GiB, and where memory ends \
              the kernel may kill the target too",
             left / MIB
         )

@@ -38,6 +38,16 @@ fn deeds(attack: &Value, victim: &str) -> Vec<String> {
         .collect()
 }
 
+/// The command lines that the application saw.
+fn victims(attack: &Value) -> Vec<String> {
+    let victims = attack.pointer("/victims").and_then(Value::as_array).cloned().unwrap_or_default();
+    let words = |v: &Value| -> Vec<String> {
+        let line = v.pointer("/cmdline").and_then(Value::as_array).cloned().unwrap_or_default();
+        line.iter().filter_map(|w| w.as_str().map(str::to_owned)).collect()
+    };
+    victims.iter().map(|v| words(v).join(" ")).collect()
+}
+
 #[test]
 fn an_application_at_the_seats_ids_is_a_peer_and_the_report_says_so() {
     let (ns, person) = world("peer", &["hostile"]);
@@ -48,6 +58,8 @@ fn an_application_at_the_seats_ids_is_a_peer_and_the_report_says_so() {
     // The agent and its sessions aren't dumpable: not even a peer reads or traces them.
     let got = attack(&ns, "hostile", &seat, "do=read,trace,connect");
     let deeds = deeds(&got, "agent");
+    // It saw the agent, and at its ids it may list it: the attack was a real one.
+    assert!(victims(&got).iter().any(|c| c.contains("podbench agent")), "{got:#}");
     for deed in ["read environ", "trace", "open mem", "list root"] {
         assert!(!deeds.contains(&deed.to_owned()), "the application could {deed} the agent: {got:#}");
     }
@@ -64,6 +76,7 @@ fn an_application_cannot_touch_a_full_seat() {
     let seat = text(&report, "/seat/name").to_owned();
     let got = attack(&ns, "hostile", &seat, "do=read,write,trace,kill");
     let deeds = deeds(&got, "podbench");
+    assert!(victims(&got).iter().any(|c| c.contains("podbench agent")), "{got:#}");
     let forbidden: Vec<_> = deeds.iter().filter(|d| *d != "list sockets").collect();
     assert!(forbidden.is_empty(), "{forbidden:?} {got:#}");
     person.ssh(&[&alias(&report), "true"]).expect_code(0);
@@ -146,6 +159,7 @@ fn a_gigabyte_for_an_answer_is_cut_off_and_said() {
         "printf 'podbench-reply/1 1000000000 00\\n'; cat /dev/zero",
         "yes",
         "exit 0",
+        "echo 'pods is forbidden: User \"me\" cannot get;touch /tmp/owned; resource \"pods\" in API group \"\"' >&2; exit 1",
     ] {
         let person = with_reply(&ns, reply);
         let start = Instant::now();

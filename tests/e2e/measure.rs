@@ -1,6 +1,7 @@
 //! The report says what the kernel answered, whatever the spec or the environment claim.
 
 use podbench_contract::session;
+use podbench_test_support::namespace::Namespace;
 use podbench_test_support::person::alias;
 use serde_json::{Value, json};
 
@@ -36,12 +37,44 @@ fn a_seat_of_other_ids_names_the_blocker_and_the_flag_that_lifts_it() {
     assert_eq!(text(&report, "/blocker/kind"), "gid", "{report:#}");
 }
 
+/// A profile that answers ptrace itself, on every node of the project's own cluster; its name.
+fn deny_ptrace(ns: &Namespace) -> &'static str {
+    const NAME: &str = "podbench-e2e-deny-ptrace.json";
+    let profile = json!({"defaultAction": "SCMP_ACT_ALLOW",
+        "syscalls": [{"names": ["ptrace"], "action": "SCMP_ACT_ERRNO", "errnoRet": 1}]});
+    let state = ns.cluster.kubeconfig().parent().unwrap();
+    for node in ["node1", "node2"] {
+        let folder = state.join(node).join("kubelet/seccomp");
+        std::fs::create_dir_all(&folder).expect("this test needs the project's own cluster");
+        std::fs::write(folder.join(NAME), profile.to_string()).unwrap();
+    }
+    NAME
+}
+
 #[test]
 fn a_seccomp_profile_that_denies_ptrace_is_told_from_missing_rights() {
-    let (ns, person) = world("userns", &["userns"]);
-    let report = person.attach(&["userns"]);
-    assert!(report.pointer("/target/pid").and_then(Value::as_u64).is_some(), "{report:#}");
-    drop(ns);
+    let ns = Namespace::scratch("seccomp");
+    let profile = deny_ptrace(&ns);
+    ns.zoo(&["odd-ids"]);
+    let mut pod = ns.get("pod", "odd-ids");
+    let container = pod.pointer_mut("/spec/containers/0").unwrap();
+    container["securityContext"]["seccompProfile"] =
+        json!({"type": "Localhost", "localhostProfile": profile});
+    let spec = json!({"containers": [container.clone()], "securityContext": pod["spec"]["securityContext"]});
+    ns.cluster.apply(
+        &json!({"apiVersion": "v1", "kind": "Pod",
+        "metadata": {"name": "no-ptrace", "namespace": ns.name}, "spec": spec})
+        .to_string(),
+    );
+    ns.kubectl(&["wait", "--for=condition=Ready", "pod/no-ptrace", "--timeout=30s"]).expect_code(0);
+    let person = crate::world::person(&ns);
+    // The degraded seat takes over the target container's own profile, so ids match and ptrace fails.
+    let report = person.attach(&["no-ptrace"]);
+    assert_eq!(text(&report, "/rung/measured"), "degraded", "{report:#}");
+    assert_eq!(text(&report, "/blocker/kind"), "seccomp", "{report:#}");
+    assert_eq!(report.pointer("/supports/launch/ok"), Some(&false.into()), "{report:#}");
+    let said = person.ssh(&[&alias(&report), "gdb -q -nx -batch -ex 'attach 1' 2>&1"]);
+    assert!(!said.stdout.contains("detached"), "{said:?}");
 }
 
 /// An ephemeral container of the seat image whose whole environment lies.

@@ -77,16 +77,22 @@ fn ssh_config_rewrites_the_stanza_of_the_running_seat() {
 
 #[test]
 fn a_workload_is_a_pod_and_the_report_says_which_and_why() {
-    let (_ns, person) = world("workloads", &["web", "db"]);
-    for (asked, starts) in [("deploy/web", "web-"), ("svc/web", "web-"), ("sts/db", "db-"), ("db-0", "db-0")]
-    {
-        let said = person.podbench(&["attach", asked, "-o", "json"]);
-        if said.code == 0 {
-            assert!(text(&said.json(), "/pod/name").starts_with(starts), "{asked}");
-        } else {
-            // The observe Role doesn't let a person read workloads; then the way out is named.
-            assert!(asked.contains('/') && said.code == 2, "{asked}: {said:?}");
-            assert!(said.stdout.contains("podbench/error/v1"), "{said:?}");
-        }
+    let (ns, poor) = world("workloads", &["web", "db"]);
+    // The observe Role reads pods and no workloads: said, with the role that would do.
+    let said = poor.podbench(&["attach", "deploy/web"]).expect_code(2);
+    assert!(said.stderr.contains("deployments") && said.stderr.contains("try: "), "{}", said.stderr);
+    let rules = std::fs::read_to_string(podbench_test_support::namespace::observe_rules()).unwrap()
+        + "\n- apiGroups: [apps]\n  resources: [deployments, statefulsets]\n  verbs: [get]\n\
+           - apiGroups: [\"\"]\n  resources: [services]\n  verbs: [get]\n";
+    let rich = podbench_test_support::person::Person::new(
+        crate::world::PODBENCH,
+        &ns.kubeconfig_with("reader", &rules),
+        &ns.cluster.image,
+    );
+    for (asked, starts) in [("deploy/web", "web-"), ("svc/web", "web-"), ("sts/db", "db-")] {
+        let report = rich.attach(&[asked]);
+        assert!(text(&report, "/pod/name").starts_with(starts), "{asked}: {report:#}");
+        let (_, name) = asked.split_once('/').unwrap();
+        assert!(text(&report, "/pod/why").contains(name), "{asked}: {report:#}");
     }
 }

@@ -41,7 +41,9 @@ pub(crate) fn measured() -> Measurement {
     m.probes.reads.environ = Attempt::Ok;
     m.memory.used = Reading::Read(61 * MIB);
     m.memory.limit = Reading::Read(256 * MIB);
-    m.memory.scope = "pod".into();
+    m.memory.target_used = Reading::Read(40 * MIB);
+    m.memory.target_limit = Reading::Read(256 * MIB);
+    m.memory.scope = "container".into();
     m.debuggers = vec!["gdb".into(), "strace".into()];
     m.sshd.round_trip.ok = true;
     m.sshd.round_trip.stage = "kex".into();

@@ -18,6 +18,7 @@ fn quiet() -> Measurement {
     m.seat.gids = Reading::Read(Ids { real: Gid(0), effective: Gid(0), saved: Gid(0), fs: Gid(0) });
     m.seat.cap_eff = Reading::Read(Caps(1 << 19));
     m.memory.limit = Reading::Read(u64::MAX);
+    m.memory.target_limit = Reading::NotTried;
     m
 }
 
@@ -30,6 +31,7 @@ fn a_seat_with_nothing_to_say_about_it_has_no_warning() {
 fn peers_are_warned_of_by_what_is_measured_and_else_by_what_was_landed() {
     let mut m = measured();
     m.memory.limit = Reading::Read(u64::MAX);
+    m.memory.target_limit = Reading::NotTried;
     let said = warnings(Some(&m), &Known { rung: Rung::Full, ..KNOWN });
     assert_eq!(said.len(), 1);
     assert!(said[0].contains("peers") && said[0].contains("--max-rung full"));
@@ -43,11 +45,13 @@ fn each_condition_has_its_line() {
     assert!(lines(&quiet(), &host).contains("loopback"));
     let mut m = quiet();
     m.memory.limit = Reading::Read(EDITOR_BYTES + 61 * MIB - 1);
-    m.memory.used = Reading::Read(61 * MIB);
+    m.memory.used = Reading::Read(21 * MIB);
+    m.memory.target_used = Reading::Read(40 * MIB);
     assert!(lines(&m, &KNOWN).contains("1228 MiB of memory are left"));
     m.memory.limit = Reading::Read(EDITOR_BYTES + 61 * MIB);
     assert_eq!(lines(&m, &KNOWN), "");
     m.memory.limit = Reading::NotTried;
+    m.memory.target_limit = Reading::NotTried;
     assert_eq!(lines(&m, &KNOWN), "", "what isn't known is no warning");
     m.failures = vec![Failure { step: "host-key".into(), why: "no space".into() }];
     assert_eq!(lines(&m, &KNOWN), "the seat's start-up step host-key failed: no space");
