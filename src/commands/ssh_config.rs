@@ -22,7 +22,7 @@ pub fn run(args: &cli::SshConfig, session: &Session<'_>) -> Result<Done, Failure
     let pod = &picked.pod;
     let asked = args.pod.target.as_deref();
     let target = target::choose(pod, asked).map_err(|no| explain::no_target(session, pod, &no))?;
-    let Some(seat) = reuse::mine(pod, &target.name, picked.owner.as_deref()) else {
+    let Some(seat) = reuse::mine(pod, &target.name, picked.owner.as_deref(), &identity.public) else {
         return Err(Failure::input(format!(
             "no seat of yours runs beside {} in pod {}",
             target.name,
