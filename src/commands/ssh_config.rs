@@ -47,15 +47,8 @@ pub fn run(args: &cli::SshConfig, session: &Session<'_>) -> Result<Done, Failure
         return Ok(Answer::Text(text).into());
     }
     if way.ssh.alias.is_none() {
-        return Err(Failure::cluster(way.ssh.why.unwrap_or_default()).hint(session.command(&[
-            "exec",
-            pod.name(),
-            "-c",
-            &seat.to_string(),
-            "-it",
-            "--",
-            "sh",
-        ])));
+        let failure = Failure::cluster(way.ssh.why.unwrap_or_default());
+        return Err(way.ssh.instead.into_iter().fold(failure, Failure::hint));
     }
     let text = format!(
         "{}\n{}",
