@@ -2,7 +2,7 @@
 //! proxies just work.
 //!
 //! - [`call`]: how an argv is made
-//! - [`line`]: how a command is written for a person
+//! - [`mod@line`]: how a command is written for a person
 //! - [`run`]: starts and ends processes
 //! - [`plugin`]: could a person be asked for credentials?
 //! - `verbs`: what the rest of podbench asks for

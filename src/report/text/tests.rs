@@ -221,7 +221,7 @@ fn no_line_is_too_wide_and_no_hostile_text_reaches_the_terminal() {
     for width in [40, 60, 80] {
         let text = rendered(&report, Style { width, color: false });
         for line in text.lines() {
-            // A command is never wrapped.
+            // A command is never wrapped, nor is the line that belongs into ~/.ssh/config.
             let command = line.contains("ssh -F ")
                 || line.starts_with("        \\u{1b}]0;x")
                 || line.contains("kubectl exec ");
