@@ -7,6 +7,9 @@ use std::fmt;
 
 use serde::Serialize;
 
+use crate::kubectl::Kubectl;
+use crate::kubectl::line::Line;
+
 /// Whose fault, as far as a script needs to know. On the wire in `kind`, kebab-case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -53,13 +56,15 @@ pub struct Failure {
     pub causes: Vec<String>,
     /// Commands to try next.
     pub hints: Vec<String>,
+    /// kubectl commands to try first, until [`Failure::written`] puts the user's flags into them.
+    pub lines: Vec<Line>,
 }
 
 impl Failure {
     /// A failure without causes and hints.
     #[must_use]
     pub fn new(kind: Kind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), causes: Vec::new(), hints: Vec::new() }
+        Self { kind, message: message.into(), causes: Vec::new(), hints: Vec::new(), lines: Vec::new() }
     }
 
     /// The input is wrong.
@@ -85,6 +90,22 @@ impl Failure {
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hints.push(hint.into());
+        self
+    }
+
+    /// Adds a kubectl command to try next, where the user's flags aren't known.
+    #[must_use]
+    pub fn line(mut self, line: Line) -> Self {
+        self.lines.push(line);
+        self
+    }
+
+    /// Writes the commands that had no flags yet, in front of the other hints: an error's own come
+    /// before those of whoever passed it on.
+    #[must_use]
+    pub fn written(mut self, kubectl: &Kubectl) -> Self {
+        let lines: Vec<String> = self.lines.drain(..).map(|line| kubectl.line(&line)).collect();
+        self.hints.splice(0..0, lines);
         self
     }
 

@@ -13,6 +13,7 @@
 //! - [`seat`]: a landed or reused seat, and what it measured
 //! - [`ssh`]: keys, stanza, known_hosts
 //! - [`report`]: the JSON value, and the text rendered from it
+//! - [`shell`]: a word that any shell reads as it was meant
 //! - [`ui`]: colour, width, progress, prompts
 
 pub mod cli;
@@ -24,6 +25,7 @@ pub mod pod;
 pub mod report;
 pub mod seat;
 pub mod settings;
+pub mod shell;
 pub mod spec;
 pub mod ssh;
 pub mod ui;

@@ -26,12 +26,12 @@ fn main() -> ExitCode {
         .map_err(|e| Failure::new(Kind::Bug, "signals can't be handled").because(e.to_string()))
         .and_then(|interrupt| {
             let settings = Settings::read()?;
-            let done = commands::run(&cli, &settings, interrupt)?;
-            Ok((settings, done))
+            let Done { answer, failure } = commands::run(&cli, &settings, interrupt)?;
+            Ok((commands::printed(&answer, cli.output, &settings)?, settings, failure))
         });
     match done {
-        Ok((settings, Done { answer, failure })) => {
-            if let Err(code) = out(&commands::printed(&answer, cli.output, &settings)) {
+        Ok((text, settings, failure)) => {
+            if let Err(code) = out(&text) {
                 return code;
             }
             failure.map_or(ExitCode::SUCCESS, |failure| {

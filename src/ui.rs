@@ -9,8 +9,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crate::error::{Failure, Kind};
-use crate::report::failure;
-use crate::report::style::{Style, clean};
+use crate::report::style::clean;
 use crate::settings::Settings;
 
 /// How often the line is written again, so that it is seen to live.
@@ -21,7 +20,6 @@ const PATIENCE: Duration = Duration::from_secs(3);
 /// stderr, as a person sees it.
 #[derive(Debug)]
 pub struct Ui {
-    style: Style,
     tty: bool,
     can_ask: bool,
     shared: Arc<Mutex<Line>>,
@@ -40,7 +38,6 @@ impl Ui {
     #[must_use]
     pub fn new(settings: &Settings) -> Self {
         Self {
-            style: Style::stderr(settings),
             tty: settings.stderr_tty,
             can_ask: settings.stdin_tty && settings.stderr_tty,
             shared: Arc::new(Mutex::new(Line { text: None, width: settings.stderr_width })),
@@ -94,11 +91,6 @@ impl Ui {
     /// A line about what was decided for the user (`the only match for …`).
     pub fn note(&self, text: &str) {
         self.above(&format!("{}\n", clean(text)));
-    }
-
-    /// A line about what isn't as it could be.
-    pub fn warn(&self, text: &str) {
-        self.above(&failure::warning(text, self.style));
     }
 
     /// Asks which one; `None`: nobody answered.

@@ -10,6 +10,7 @@
 //! - [`text`]: what text out of a pod must look like before anyone uses it
 //! - [`reading`]: a fact that was read, denied or not tried
 //! - [`measurement`]: the wire: everything `podbench measure` answers
+//! - [`debugger`]: the debuggers that a seat may have, and how each is called
 //! - [`frame`]: the envelope that makes a truncated reply an error
 //! - [`proc`]: parsers of `/proc` text, and whose process is the target
 //! - [`oracle`]: from readings to a verdict and a blocker
@@ -17,6 +18,7 @@
 //! - [`sshd`]: the sshd configuration of a seat
 //! - [`exit`]: exit codes
 
+pub mod debugger;
 pub mod env;
 pub mod exit;
 pub mod frame;

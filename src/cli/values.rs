@@ -134,9 +134,10 @@ pub(crate) fn mount(raw: &str) -> Result<Mount, String> {
         Some((claim, path)) => (claim, Some(path)),
         None => (raw, None),
     };
-    let dns = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-' || b == b'.';
-    if claim.is_empty() || !claim.bytes().all(dns) {
-        return Err("a claim's name is of a-z, 0-9, - and .".to_owned());
+    if !crate::pod::is_dns(claim) {
+        return Err(
+            "a claim's name is of a-z, 0-9, - and ., and begins and ends with a letter or a digit".to_owned()
+        );
     }
     if let Some(path) = path {
         let climbs = path.split('/').any(|part| part == "..");

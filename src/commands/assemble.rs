@@ -12,7 +12,7 @@ use crate::error::Failure;
 use crate::pod::ids::Ids;
 use crate::pod::target::Choice;
 use crate::report::attach as wire;
-use crate::report::supports::{Place, supports};
+use crate::report::supports::supports;
 use crate::report::warnings;
 use crate::spec::ephemeral::Plan;
 use crate::ssh::{self, Identity, SshSeat};
@@ -57,12 +57,7 @@ impl Report<'_> {
             warnings.extend(warnings::warnings(m, &known));
         }
         let seat = self.seat.to_string();
-        let place = Place {
-            context: session.cluster.context.as_deref(),
-            namespace: self.picked.pod.namespace(),
-            pod: self.picked.pod.name(),
-            seat: &seat,
-        };
+        let exec = session.kubectl.enter(self.picked.pod.namespace(), self.picked.pod.name(), &seat);
         let target = m.and_then(|m| m.target.as_ref());
         let text = |s: &str| (!s.is_empty()).then(|| s.to_owned());
         wire::Attach {
@@ -95,8 +90,8 @@ impl Report<'_> {
                 gid: m.and_then(|m| m.seat.gid()),
                 cap_eff: m.and_then(|m| m.seat.cap_eff.value().copied()),
             },
-            supports: supports(self.measured.as_ref().map(|m| *m).map_err(String::as_str), &self.ssh, &place),
-            blocker: m.and_then(oracle::primary),
+            supports: supports(self.measured.as_ref().map(|m| *m).map_err(String::as_str), &self.ssh, &exec),
+            blocker: m.and_then(oracle::primary).map(|b| wire::of_pod(b, self.picked.pod.name())),
             measurement: m.cloned(),
             ssh: self.ssh,
             resized: None,
@@ -140,7 +135,8 @@ pub(super) fn ssh(
     measured: Option<&Measurement>,
 ) -> Result<Way, Failure> {
     let none = |why: String| {
-        let ssh = wire::Ssh { alias: None, config: None, login: None, why: Some(why) };
+        let (namespace, pod) = (picked.pod.namespace(), picked.pod.name());
+        let ssh = wire::Ssh::none(why, Some(session.kubectl.enter(namespace, pod, &seat.to_string())));
         Ok(Way { ssh, printed: None, warnings: Vec::new() })
     };
     let Some(m) = measured else { return none("the seat couldn't be measured".to_owned()) };
@@ -177,7 +173,8 @@ pub(super) fn ssh(
     }
     if args.print_config {
         let text = ssh::render(&settings, session.cluster, identity, &ssh_seat, args.plain)?;
-        let ssh = wire::Ssh { alias: None, config: None, login: Some(login), why: None };
+        let ssh =
+            wire::Ssh { login: Some(login), ..wire::Ssh::none("--print-config: nothing was written", None) };
         return Ok(Way { ssh, printed: Some(text), warnings: Vec::new() });
     }
     let installed = ssh::install(&settings, session.cluster, identity, &ssh_seat)?;
@@ -185,7 +182,9 @@ pub(super) fn ssh(
         alias: Some(installed.alias),
         config: Some(installed.config.display().to_string()),
         login: Some(login),
-        why: installed.include_missing,
+        include: installed.include_missing,
+        why: None,
+        instead: None,
     };
     Ok(Way { ssh, printed: None, warnings: installed.warnings })
 }
@@ -201,12 +200,7 @@ pub(super) fn dry_run(
     walked: (Vec<wire::Step>, Vec<String>),
 ) -> wire::Attach {
     let (steps, warnings) = walked;
-    let ssh = wire::Ssh {
-        alias: None,
-        config: None,
-        login: None,
-        why: Some("--dry-run: nothing was written".to_owned()),
-    };
+    let ssh = wire::Ssh::none("--dry-run: nothing was written", None);
     let report = Report {
         picked,
         target,

@@ -78,17 +78,17 @@ struct Seat {
 pub fn run(args: &cli::Attach, session: &Session<'_>, local: &Local) -> Result<Done, Failure> {
     // Box 2: the pod.
     let mut picked = pick::pod(session, args.pod.pod.as_deref(), !args.pod.no_prompt)?;
-    // Box 4: the target, and what the seat will see.
+    // Box 3: the target, and what the seat will see.
     let target = target::choose(&picked.pod, args.pod.target.as_deref())
         .map_err(|no| explain::no_target(session, &picked.pod, &no))?;
     let mut plan =
         plan(args, local, &picked, &target).map_err(|no| explain::no_mount(session, &picked.pod, &no))?;
-    // Box 5: can anything start beside it?
+    // Box 4: can anything start beside it?
     startable(session, &picked.pod, &target)?;
     let mut warnings = explain::restarts(&picked.pod, &target.name);
     let ids = ids(args, &picked.pod, &target.name);
     let mut steps = Vec::new();
-    // Box 5 and 6: a running seat, else the ladder.
+    // Boxes 5 and 6: a running seat, else the ladder.
     let wanted = Wanted { ceiling: args.max_rung, uid: args.target_uid, gid: args.target_gid };
     let mut seat = if args.new || args.is_dry_run() {
         None
@@ -139,7 +139,7 @@ pub fn run(args: &cli::Attach, session: &Session<'_>, local: &Local) -> Result<D
             measured = ask(args, session, &picked.pod, &plan, &seat)?;
         }
     }
-    // Boxes 8 and 9: the report, and the stanza.
+    // Boxes 8 and 9: the stanza, whose alias the report says.
     let ssh = assemble::ssh(&args.ssh, session, &local.identity, &picked, seat.name, measured.as_ref().ok())?;
     if let Some(text) = ssh.printed {
         return Ok(Answer::Text(text).into());
@@ -318,12 +318,83 @@ fn correct(
 ) -> Result<Option<Seat>, Failure> {
     // One rung and no other: the seat at hand is as good as any lower one.
     let mut ladder = Ladder::new(facts).only(Rung::Degraded);
-    let walked = Landing::new(session.kubectl, args.timeout).walk(pod, plan, &mut ladder);
+    let landing = Landing::new(session.kubectl, args.timeout);
+    let walked = landing.walk(pod, plan, &mut ladder);
     steps.extend(ladder.steps().iter().cloned());
     warnings.extend(ladder.warnings().iter().cloned());
     match walked {
         Ok(Walked::Landed(name, rung)) => Ok(Some(Seat { name, rung, reused: false, other_key: false })),
         Err(Error::Interrupted) => Err(Error::Interrupted.into()),
-        Ok(Walked::Ended(..)) | Err(_) => Ok(None),
+        // The steps say why.
+        Ok(Walked::Ended(..)) => Ok(None),
+        Err(error) => {
+            warnings.push(explain::uncorrected(landing.written.get(), &error));
+            Ok(None)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use podbench_contract::ids::{Gid, Uid};
+    use podbench_contract::keys::PublicKey;
+    use serde_json::json;
+
+    use super::*;
+    use crate::cli::Verb;
+    use crate::kubectl::fake::{self, fails, ok};
+    use crate::ui::Ui;
+
+    #[test]
+    fn a_correction_that_fails_after_its_write_is_told_with_the_seats_name() {
+        let value = json!({
+            "apiVersion": "v1", "kind": "Pod",
+            "metadata": {"name": "api", "namespace": "demo", "uid": "u-1", "resourceVersion": "1"},
+            "spec": {"nodeName": "node1", "containers": [{"name": "app"}],
+                     "ephemeralContainers": [{"name": "podbench-1"}]},
+            "status": {"containerStatuses": [{"name": "app", "state": {"running": {}}}]},
+        });
+        // The write arrives, and its answer doesn't.
+        let (kubectl, _) = fake::kubectl(|line, stdin| match line {
+            review if review.contains("selfsubjectaccessreviews") => ok(json!({"status": {"allowed": true}})),
+            rehearsal if rehearsal.contains("dryRun=All") => ok(stdin.unwrap()),
+            _ => fails("something that nobody knows"),
+        });
+        let settings = Settings::bare("/home/u");
+        let cluster = Cluster::default();
+        let session = Session {
+            settings: &settings,
+            cluster: &cluster,
+            kubectl: &kubectl,
+            verb: "attach",
+            ui: Ui::new(&settings),
+        };
+        let cli = cli::parse(["podbench", "attach", "api"].map(Into::into)).unwrap();
+        let Verb::Attach(args) = cli.verb else { panic!("another verb") };
+        let mut plan = Plan {
+            image: "seat:1".into(),
+            pull: "IfNotPresent",
+            target: "app".into(),
+            target_id: None,
+            containers: vec!["app".into()],
+            owner: Some("me".into()),
+            node: "node1".into(),
+            host_network: false,
+            key: PublicKey::parse(
+                "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIKHEChAgLwFqB3pJzkGm2E7VJ0sL9hVYx4kq0J3j5m1p me",
+            )
+            .unwrap(),
+            mounts: Vec::new(),
+        };
+        let mut pod = Pod::new(value).unwrap();
+        let facts = facts(&args, &pod, "app", Ids { uid: Some(Uid(7)), gid: Some(Gid(7)) });
+        let (mut steps, mut warnings) = (Vec::new(), Vec::new());
+        let seat = correct(&args, &session, &mut pod, &mut plan, facts, &mut steps, &mut warnings).unwrap();
+        assert!(seat.is_none());
+        let [warning] = warnings.as_slice() else { panic!("{warnings:?}") };
+        assert!(
+            warning.contains("podbench-2 may be stored") && warning.contains("nobody knows"),
+            "{warning}"
+        );
     }
 }

@@ -14,7 +14,8 @@ use crate::ladder::{End, Trouble};
 use crate::pod::state::{NotNow, Stopped, node_trouble};
 use crate::pod::target::NoSuch;
 use crate::pod::{Pod, State};
-use crate::report::attach::{Attach, Channel, Outcome, Step};
+use crate::report::attach::{Attach, Step};
+use crate::report::text;
 use crate::seat::measure::Unmeasured;
 use crate::seat::reuse::Found;
 use crate::spec::ephemeral::Plan;
@@ -96,7 +97,8 @@ fn target_stopped(session: &Session<'_>, pod: &Pod, stopped: &Stopped) -> Failur
     if ran && let Some(tail) = log_tail(session, name, waits_for) {
         failure = failure.because(format!("its last words:\n{tail}"));
     }
-    failure = failure.because("a seat lives and dies with its target, and its name is spent for the pod's life: nothing was written");
+    failure = failure
+        .because("a seat lives and dies with its target, and its name would be burnt: nothing was written");
     let waiting = pod.container(waits_for).map(|c| c.state());
     let hint = match (waiting, last) {
         (_, Some(_)) if waits_for == container => {
@@ -175,6 +177,17 @@ pub(super) fn cut_off(session: &Session<'_>, pod: &Pod, written: Option<SeatName
             .hint(session.again(pod.name())),
         None => failure.because("nothing was written"),
     }
+}
+
+/// The walk of a corrected seat was cut off: the first seat stays.
+pub(super) fn uncorrected(written: Option<SeatName>, error: &Error) -> String {
+    let stored = written.map_or_else(
+        || "nothing was written".to_owned(),
+        |name| format!("{name} may be stored; the next attach enters it where it runs"),
+    );
+    format!(
+        "the target's ids aren't what the pod says, and a seat with the measured ones wasn't landed: {error}; {stored}"
+    )
 }
 
 /// Is a seat that can't be asked like that out of reach, and not only silent?
@@ -289,7 +302,7 @@ pub(super) fn ended(session: &Session<'_>, pod: &Pod, plan: &Plan, end: &End, st
         End::Frozen(container, refusal) => Failure::cluster(refusal.words())
             .because(format!("a mutating policy that is newer than {container} would change it, and nobody may: no seat can be added until the pod is replaced"))
             .hint(session.bare(&["get", "mutatingadmissionpolicies,mutatingwebhookconfigurations"])),
-        End::Refused(refusal) => return refused(session, refusal),
+        End::Refused(refusal) => return refused(session, pod, refusal),
         End::Node(trouble) => node(session, pod, plan, trouble),
     };
     match (end, steps.split_last()) {
@@ -304,7 +317,7 @@ pub(super) fn ended(session: &Session<'_>, pod: &Pod, plan: &Plan, end: &End, st
         ) => {
             let failure = before.iter().fold(failure, |f, step| f.because(step_line(step)));
             match &last.burnt {
-                Some(burnt) => failure.because(format!("the name {burnt} is spent for the pod's life")),
+                Some(burnt) => failure.because(text::burnt(burnt)),
                 None => failure,
             }
         }
@@ -312,16 +325,35 @@ pub(super) fn ended(session: &Session<'_>, pod: &Pod, plan: &Plan, end: &End, st
     }
 }
 
-fn refused(session: &Session<'_>, refusal: &Refusal) -> Failure {
+fn refused(session: &Session<'_>, pod: &Pod, refusal: &Refusal) -> Failure {
     let failure = Failure::from(Error::Refused(refusal.clone()));
     match refusal {
         Refusal::Conflict => failure
             .because("the pod was written by somebody else each time podbench tried")
-            .hint(session.again("POD")),
+            .hint(session.again(pod.name())),
         Refusal::NoSubresource(_) => failure
             .because("this server has no ephemeral containers: they came with Kubernetes 1.25")
             .hint(session.bare(&["version"])),
-        _ => failure,
+        Refusal::PodSecurity { .. }
+        | Refusal::Frozen { .. }
+        | Refusal::Policy { .. }
+        | Refusal::WebhookDenied { .. }
+        | Refusal::WebhookFailed { .. }
+        | Refusal::Quota(_)
+        | Refusal::Constraint(_)
+        | Refusal::Rbac(_)
+        | Refusal::Forbidden(_)
+        | Refusal::Invalid(_)
+        | Refusal::NotFound(_)
+        | Refusal::Unreachable(_)
+        | Refusal::Slow(_)
+        | Refusal::Credentials(_)
+        | Refusal::Kubeconfig(_)
+        | Refusal::NoProgram(_)
+        | Refusal::NoContainer(_)
+        | Refusal::Node(_)
+        | Refusal::Upgrade(_)
+        | Refusal::Exited(_) => failure,
     }
 }
 
@@ -362,23 +394,8 @@ fn node(session: &Session<'_>, pod: &Pod, plan: &Plan, trouble: &Trouble) -> Fai
 }
 
 /// One line of the ladder.
-pub(super) fn step_line(step: &Step) -> String {
-    let outcome = match step.outcome {
-        Outcome::Landed => "landed",
-        Outcome::Reused => "reused",
-        Outcome::Skipped => "skipped",
-        Outcome::Refused => "refused",
-        Outcome::Withdrawn => "withdrawn",
-        Outcome::WouldLand => "would land",
-    };
-    let by = match step.channel {
-        Channel::Launcher => "",
-        Channel::Rehearsal => " at the rehearsal",
-        Channel::Admission => " at the write",
-        Channel::Kubelet => " by the kubelet",
-    };
-    let burnt = step.burnt.as_ref().map_or_else(String::new, |name| format!(" (the name {name} is spent)"));
-    format!("{}: {outcome}{by}{burnt}: {}", step.rung, step.reason)
+fn step_line(step: &Step) -> String {
+    format!("{}: {}", step.rung, text::outcome(step))
 }
 
 /// The seat runs, and what it may do isn't known: a report of question marks is no success.
@@ -409,4 +426,22 @@ pub(super) fn required(
         failure = failure.hint(session.again(&format!("{pod} --new --max-rung {rung} --require {rung}")));
     }
     Some(failure)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_correction_that_fails_after_its_write_names_the_seat_that_may_be_stored() {
+        let error = Error::TooMuch { most: 7 };
+        let said = |written: Option<&str>| uncorrected(written.and_then(SeatName::parse), &error);
+        let stored = said(Some("podbench-2"));
+        assert!(
+            stored.contains("podbench-2 may be stored") && stored.contains(&error.to_string()),
+            "{stored}"
+        );
+        let nothing = said(None);
+        assert!(nothing.contains("nothing was written") && !nothing.contains('\n'), "{nothing}");
+    }
 }

@@ -16,11 +16,12 @@ mod version;
 use serde_json::Value;
 
 use crate::cli::{Cli, Output, Verb, completion};
-use crate::error::Failure;
+use crate::error::{Failure, Kind};
 use crate::kubectl::Kubectl;
 use crate::kubectl::call::Scope;
+use crate::kubectl::line::Line;
 use crate::kubectl::run::{Interrupt, Real};
-use crate::kubectl::transcript::{Transcript, quote};
+use crate::kubectl::transcript::Transcript;
 use crate::report;
 use crate::report::style::Style;
 use crate::settings::{Cluster, Settings};
@@ -89,49 +90,20 @@ impl Session<'_> {
     /// A verb of podbench's, to paste.
     #[must_use]
     pub fn verb(&self, verb: &str, rest: &str) -> String {
-        format!("podbench {verb} {rest}{}", self.flags(true))
+        format!("podbench {verb} {rest}{}", self.kubectl.flags(self.kubectl.namespace()))
     }
 
     /// A kubectl command in this namespace, to paste.
     #[must_use]
     pub fn command(&self, words: &[&str]) -> String {
-        let words: Vec<String> = words.iter().map(|w| quote(w)).collect();
-        match words.split_first() {
-            // The flags right after the verb: what follows `--` is another program's.
-            Some((verb, rest)) => format!("kubectl {verb}{} {}", self.flags(true), rest.join(" ")),
-            None => "kubectl".to_owned(),
-        }
+        let (verb, rest) = words.split_at(words.len().min(1));
+        self.kubectl.command(verb, rest)
     }
 
     /// A kubectl command about something that isn't in a namespace.
     #[must_use]
     pub fn bare(&self, words: &[&str]) -> String {
-        let words: Vec<String> = words.iter().map(|w| quote(w)).collect();
-        format!("kubectl {}{}", words.join(" "), self.flags(false))
-    }
-
-    /// What the user typed about the cluster, and the namespace where it isn't only the context's.
-    fn flags(&self, namespace: bool) -> String {
-        let Cluster { kubeconfig, context, as_user, as_groups, as_uid, .. } = self.cluster;
-        let mut flags = String::new();
-        let mut flag = |name: &str, value: &str| flags.extend([" ", name, &quote(value)]);
-        if namespace && let Some(name) = self.kubectl.namespace() {
-            flag("-n ", name);
-        }
-        if let Some(file) = kubeconfig {
-            flag("--kubeconfig=", &file.display().to_string());
-        }
-        if let Some(name) = context {
-            flag("--context=", name);
-        }
-        if let Some(user) = as_user {
-            flag("--as=", user);
-        }
-        as_groups.iter().for_each(|group| flag("--as-group=", group));
-        if let Some(uid) = as_uid {
-            flag("--as-uid=", uid);
-        }
-        flags
+        self.kubectl.line(&Line::bare(words))
     }
 }
 
@@ -151,7 +123,7 @@ pub fn run(cli: &Cli, settings: &Settings, interrupt: Interrupt) -> Result<Done,
                 verb: "attach",
                 ui: Ui::new(settings),
             };
-            attach::run(args, &session, &local)
+            written(attach::run(args, &session, &local), &kubectl)
         }
         Verb::SshConfig(args) => {
             let cluster = Cluster::resolve(&cli.cluster, settings)?;
@@ -163,7 +135,7 @@ pub fn run(cli: &Cli, settings: &Settings, interrupt: Interrupt) -> Result<Done,
                 verb: "ssh-config",
                 ui: Ui::new(settings),
             };
-            ssh_config::run(args, &session)
+            written(ssh_config::run(args, &session), &kubectl)
         }
         Verb::Version => {
             let cluster = Cluster::resolve(&cli.cluster, settings);
@@ -173,6 +145,13 @@ pub fn run(cli: &Cli, settings: &Settings, interrupt: Interrupt) -> Result<Done,
             let script = String::from_utf8_lossy(&completion(args.shell)).into_owned();
             Ok(Answer::Text(script).into())
         }
+    }
+}
+
+fn written(run: Result<Done, Failure>, kubectl: &Kubectl) -> Result<Done, Failure> {
+    match run {
+        Ok(done) => Ok(Done { failure: done.failure.map(|f| f.written(kubectl)), ..done }),
+        Err(failure) => Err(failure.written(kubectl)),
     }
 }
 
@@ -186,14 +165,19 @@ fn kubectl(settings: &Settings, cluster: &Cluster, interrupt: Interrupt) -> Resu
 }
 
 /// What goes to stdout for an answer.
-#[must_use]
-pub fn printed(answer: &Answer, output: Output, settings: &Settings) -> String {
-    match (answer, output) {
+///
+/// # Errors
+/// When the report can't be written as JSON: podbench's own bug.
+pub fn printed(answer: &Answer, output: Output, settings: &Settings) -> Result<String, Failure> {
+    Ok(match (answer, output) {
         (Answer::Text(text), _) | (Answer::Value(_, text), Output::Text) => text.clone(),
         (Answer::Value(value, _), Output::Json) => format!("{value:#}\n"),
         (Answer::Attach(report), Output::Text) => report::text::attach(report, Style::stdout(settings)),
         (Answer::Attach(report), Output::Json) => {
-            format!("{:#}\n", serde_json::to_value(report).unwrap_or_default())
+            let value = serde_json::to_value(report).map_err(|e| {
+                Failure::new(Kind::Bug, "the report can't be written as JSON").because(e.to_string())
+            })?;
+            format!("{value:#}\n")
         }
-    }
+    })
 }

@@ -106,7 +106,8 @@ fn parse(asked: Option<&str>) -> Result<Query, Failure> {
             );
         }
     };
-    // It becomes a word of kubectl's command line: what can't be in a name is refused here.
+    // It becomes a word of kubectl's command line: what can't be in a name is refused here. A part of
+    // one, in any case, is less than `is_dns` asks for.
     let plain = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'.';
     if name.is_empty() || name.len() > 253 || !name.bytes().all(plain) {
         return Err(Failure::input(format!("`{}` can't be a part of a name", escape(name, 80)))
@@ -227,19 +228,26 @@ fn of_owner(
             .hint(session.command(&["get", kind, name, "-o", "yaml"]))
     })?;
     let value = session.kubectl.list_pods(Some(&selector))?.finish()?;
-    let mut pods = list(value)?;
-    pods.sort_by_key(|p| (!is_ready(p), p.name().to_owned()));
-    let count = pods.len();
-    let Some(pod) = pods.into_iter().next() else {
+    let Some((pod, why)) = first_of(list(value)?) else {
         return Err(Failure::cluster(format!("{kind} {name} has no pods"))
             .hint(session.command(&["describe", kind, name])));
     };
-    let why = match count {
-        1 => format!("the only pod of {kind} {name}"),
-        _ => format!("the first ready one of {count} pods of {kind} {name}"),
-    };
+    let why = format!("{why} of {kind} {name}");
     session.ui.note(&format!("using pod {}, {why}", pod.name()));
     Ok((pod, Some(why)))
+}
+
+/// The first that is ready, else the first; and which one that is.
+fn first_of(mut pods: Vec<Pod>) -> Option<(Pod, String)> {
+    pods.sort_by_key(|p| (!is_ready(p), p.name().to_owned()));
+    let count = pods.len();
+    let pod = pods.into_iter().next()?;
+    let why = match (count, is_ready(&pod)) {
+        (1, _) => "the only pod".to_owned(),
+        (_, true) => format!("the first ready one of {count} pods"),
+        (_, false) => format!("none is ready, so the first of {count} pods"),
+    };
+    Some((pod, why))
 }
 
 fn is_ready(pod: &Pod) -> bool {

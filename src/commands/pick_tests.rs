@@ -27,6 +27,26 @@ fn every_kind_of_selector_is_spelled_as_kubectl_takes_it() {
     assert_eq!(selector_of(&json!({"spec": {}})), None);
 }
 
+#[test]
+fn a_pod_is_only_called_ready_where_it_is() {
+    let pod = |name: &str, ready: bool| {
+        let status = if ready { "True" } else { "False" };
+        Pod::new(json!({
+            "metadata": {"name": name, "namespace": "n"},
+            "spec": {"containers": []},
+            "status": {"conditions": [{"type": "Ready", "status": status}]},
+        }))
+        .unwrap()
+    };
+    let taken = |pods: Vec<Pod>| first_of(pods).map(|(pod, why)| format!("{}: {why}", pod.name()));
+    assert_eq!(taken(vec![]), None);
+    assert_eq!(taken(vec![pod("a", false)]).as_deref(), Some("a: the only pod"));
+    let some = taken(vec![pod("a", false), pod("c", true), pod("b", true)]);
+    assert_eq!(some.as_deref(), Some("b: the first ready one of 3 pods"));
+    let none = taken(vec![pod("b", false), pod("a", false)]);
+    assert_eq!(none.as_deref(), Some("a: none is ready, so the first of 2 pods"));
+}
+
 use super::selector as selector_of;
 
 #[test]

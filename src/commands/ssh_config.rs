@@ -22,7 +22,7 @@ pub fn run(args: &cli::SshConfig, session: &Session<'_>) -> Result<Done, Failure
     let pod = &picked.pod;
     let asked = args.pod.target.as_deref();
     let target = target::choose(pod, asked).map_err(|no| explain::no_target(session, pod, &no))?;
-    let Some(seat) = reuse::mine(pod, &target.name, picked.owner.as_deref()) else {
+    let Some(seat) = reuse::mine(pod, &target.name, picked.owner.as_deref(), &identity.public) else {
         return Err(Failure::input(format!(
             "no seat of yours runs beside {} in pod {}",
             target.name,
@@ -47,15 +47,8 @@ pub fn run(args: &cli::SshConfig, session: &Session<'_>) -> Result<Done, Failure
         return Ok(Answer::Text(text).into());
     }
     if way.ssh.alias.is_none() {
-        return Err(Failure::cluster(way.ssh.why.unwrap_or_default()).hint(session.command(&[
-            "exec",
-            pod.name(),
-            "-c",
-            &seat.to_string(),
-            "-it",
-            "--",
-            "sh",
-        ])));
+        let failure = Failure::cluster(way.ssh.why.unwrap_or_default());
+        return Err(way.ssh.instead.into_iter().fold(failure, Failure::hint));
     }
     let text = format!(
         "{}\n{}",

@@ -2,6 +2,7 @@
 //! proxies just work.
 //!
 //! - [`call`]: how an argv is made
+//! - [`mod@line`]: how a command is written for a person
 //! - [`run`]: starts and ends processes
 //! - [`plugin`]: could a person be asked for credentials?
 //! - `verbs`: what the rest of podbench asks for
@@ -11,6 +12,7 @@
 pub mod call;
 #[cfg(test)]
 pub(crate) mod fake;
+pub mod line;
 pub mod plugin;
 pub mod refusal;
 pub mod run;
@@ -26,7 +28,9 @@ use podbench_contract::text::escape_lines;
 use serde_json::Value;
 
 use crate::error::{Failure, Kind};
+use crate::shell::word;
 use call::{Call, SIGN_IN, Scope};
+use line::Line;
 use refusal::{Refusal, refusal, words};
 use run::{Process, Runner, Said, Spawn};
 use transcript::{Entry, Transcript};
@@ -256,7 +260,7 @@ impl Running<'_> {
 
     fn deadline(&mut self, after: Duration) -> Error {
         self.process.kill();
-        let call: Vec<String> = self.call.argv().iter().map(|w| transcript::quote(w)).collect();
+        let call: Vec<String> = self.call.argv().iter().map(|w| word(w)).collect();
         Error::Deadline { call: format!("kubectl {}", call.join(" ")), after }
     }
 
@@ -333,7 +337,7 @@ impl From<Error> for Failure {
             Error::Deadline { call, after } => {
                 Self::new(Kind::Deadline, format!("no answer within {} s", after.as_secs()))
                     .because(format!("podbench ended `{call}`"))
-                    .hint("kubectl get --raw /readyz --request-timeout=5s")
+                    .line(Line::bare(&["get", "--raw", "/readyz", "--request-timeout=5s"]))
             }
             Error::TooMuch { .. } | Error::Answer { .. } => Self::cluster(message),
             Error::Interrupted => Self::new(Kind::Interrupted, "interrupted"),
@@ -346,20 +350,24 @@ fn refused(refusal: &Refusal) -> Failure {
     let failure = Failure::cluster(refusal.words());
     match refusal {
         Refusal::Rbac(right) => rbac_hints(failure.because("RBAC: a role that grants it is missing"), right),
-        Refusal::Unreachable(_) => failure.because("the API server can't be reached").hint("kubectl version"),
-        Refusal::Slow(_) => failure.because("the API server answers too slowly").hint("kubectl version"),
+        Refusal::Unreachable(_) => {
+            failure.because("the API server can't be reached").line(Line::bare(&["version"]))
+        }
+        Refusal::Slow(_) => {
+            failure.because("the API server answers too slowly").line(Line::bare(&["version"]))
+        }
         Refusal::Credentials(_) => {
-            failure.because("the cluster doesn't know who is asking").hint("kubectl auth whoami")
+            failure.because("the cluster doesn't know who is asking").line(Line::bare(&["auth", "whoami"]))
         }
-        Refusal::Kubeconfig(_) => {
-            failure.because("kubectl finds no cluster to talk to").hint("kubectl config get-contexts")
-        }
+        Refusal::Kubeconfig(_) => failure
+            .because("kubectl finds no cluster to talk to")
+            .line(Line::bare(&["config", "get-contexts"])),
         Refusal::Node(_) => {
-            failure.because("the API server can't reach the pod's node").hint("kubectl get nodes")
+            failure.because("the API server can't reach the pod's node").line(Line::bare(&["get", "nodes"]))
         }
         Refusal::WebhookFailed { webhook, .. } => failure
             .because(format!("the webhook {webhook} didn't answer, so nobody has said yes or no"))
-            .hint("kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations"),
+            .line(Line::bare(&["get", "validatingwebhookconfigurations,mutatingwebhookconfigurations"])),
         Refusal::PodSecurity { .. }
         | Refusal::Frozen { .. }
         | Refusal::Policy { .. }
@@ -394,18 +402,12 @@ fn rbac_hints(failure: Failure, right: &refusal::Right) -> Failure {
         Some(account) => format!("--serviceaccount={account}"),
         None => format!("--user={}", right.user),
     };
-    let quote = transcript::quote;
     let name = format!("podbench-{}-{}", right.verb, right.resource.replace('/', "-"));
-    failure
-        .hint(format!(
-            "kubectl create role {name} -n {} --verb={} --resource={}",
-            quote(namespace),
-            quote(&right.verb),
-            quote(&resource),
-        ))
-        .hint(format!(
-            "kubectl create rolebinding {name} -n {} --role={name} {}",
-            quote(namespace),
-            quote(&user)
-        ))
+    let (verb, resource) = (format!("--verb={}", right.verb), format!("--resource={resource}"));
+    let role = format!("--role={name}");
+    failure.line(Line::within(namespace, &["create", "role", &name], &[&verb, &resource])).line(Line::within(
+        namespace,
+        &["create", "rolebinding", &name],
+        &[&role, &user],
+    ))
 }

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use serde_json::json;
 
 use crate::error::{Failure, Kind};
+use crate::shell::word;
 
 /// One call that ended.
 #[derive(Clone, Debug)]
@@ -97,7 +98,7 @@ impl Transcript {
 
     /// The call as a person would type it, after its times.
     fn line(&self, entry: &Entry) -> String {
-        let words: Vec<String> = entry.argv.iter().map(|w| quote(w)).collect();
+        let words: Vec<String> = entry.argv.iter().map(|w| word(w)).collect();
         let took = entry.ended_ms.saturating_sub(entry.started_ms);
         let status = match entry.status {
             Some(0) => String::new(),
@@ -113,31 +114,8 @@ impl Transcript {
             "# {:>5} ms +{took} ms{status}: {}\n{} {}{body}\n",
             entry.started_ms,
             entry.why,
-            quote(&self.program),
+            word(&self.program),
             words.join(" "),
         )
-    }
-}
-
-/// A word for a POSIX shell.
-#[must_use]
-pub fn quote(word: &str) -> String {
-    let plain = |b: u8| b.is_ascii_alphanumeric() || b"@%_+=:,./-".contains(&b);
-    if !word.is_empty() && word.bytes().all(plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', r"'\''"))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_listed_call_can_be_pasted() {
-        assert_eq!(quote("get"), "get");
-        assert_eq!(quote("--kubeconfig=/my files/it's"), r"'--kubeconfig=/my files/it'\''s'");
-        assert_eq!(quote(""), "''");
     }
 }

@@ -209,7 +209,7 @@ impl Kubectl {
     /// # Errors
     /// When kubectl can't be started.
     pub fn watch_pod(&self, name: &str) -> Result<Watch<'_>, Error> {
-        let limits = Limits { total: Duration::MAX, first_byte: None, most: usize::MAX };
+        let limits = Limits { total: Duration::MAX, first_byte: None, most: MOST_WATCHED };
         let verb = ["get", "pod", name, "--watch", "--output-watch-events", "-o", "json"];
         let call = Call::stream(self.scope(), &verb, "until the seat runs", limits);
         Ok(Watch { running: self.start(call)?, read: 0 })
@@ -249,6 +249,9 @@ pub struct Watch<'k> {
     read: usize,
 }
 
+/// What a watch says in all: the events stay for the transcript. One pod's start takes about ten; a
+/// watch that says more is ended, and whoever waits asks instead.
+const MOST_WATCHED: usize = 64 << 20;
 /// A pod's object is at most 1.5 MB in etcd; printed with indentation it grows.
 const MOST_EVENT: usize = 16 << 20;
 
@@ -315,5 +318,19 @@ impl Error {
             | Self::Interrupted
             | Self::Answer { .. } => None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kubectl::fake;
+
+    #[test]
+    fn a_watch_that_never_stops_talking_is_ended() {
+        let (kubectl, _) = fake::kubectl(|_, _| fake::stays(" ".repeat(MOST_WATCHED + 1), ""));
+        let mut watch = kubectl.watch_pod("api").unwrap();
+        let said = watch.next(Instant::now() + Duration::from_secs(60));
+        assert_eq!(said, Err(Error::TooMuch { most: MOST_WATCHED }));
     }
 }

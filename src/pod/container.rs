@@ -140,12 +140,22 @@ impl<'a> Container<'a> {
         self.spec.get("volumeMounts").and_then(Value::as_array).map_or(&[], Vec::as_slice)
     }
 
-    /// The value of a variable of its environment, where the spec says it.
+    /// The value of a variable of its environment, where the spec says it: as a process reads it,
+    /// but for references to other variables, which stay what they are.
     #[must_use]
-    pub fn env(&self, name: &str) -> Option<&'a str> {
+    pub fn env(&self, name: &str) -> Option<String> {
         let list = self.spec.get("env")?.as_array()?;
-        list.iter().find(|e| e.get("name").is_some_and(|n| n == name))?.get("value")?.as_str()
+        let value = list.iter().find(|e| e.get("name").is_some_and(|n| n == name))?.get("value")?;
+        // What the kubelet does to it: each `$$` is a dollar.
+        value.as_str().map(|raw| raw.replace("$$", "$"))
     }
+}
+
+/// A value for a container's environment that comes out as it is: the kubelet expands `$(NAME)`,
+/// and `$$` is a dollar. [`Container::env`] reads it back.
+#[must_use]
+pub fn literal(value: &str) -> String {
+    value.replace('$', "$$")
 }
 
 /// A text of the kubelet's, bounded and escaped: it quotes the image and the registry.

@@ -38,6 +38,9 @@ impl Pod {
         if !pod.uid().bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-') || pod.uid().len() > 64 {
             return Err(NotAPod("its uid isn't one"));
         }
+        if !pod.node().is_empty() && !is_dns(pod.node()) {
+            return Err(NotAPod("its node's name isn't one"));
+        }
         if !pod.0.pointer("/spec/containers").is_some_and(Value::is_array) {
             return Err(NotAPod("it has no containers"));
         }

@@ -176,3 +176,19 @@ fn one_more_seat_leaves_everything_else_as_it_came() {
     assert_eq!(value.pointer("/spec/ephemeralContainers/0/name"), Some(&json!("podbench-1")));
     assert_eq!(value["kind"], "Pod");
 }
+
+#[test]
+fn every_name_that_reaches_an_argv_is_a_name() {
+    let pod = |name: &str, namespace: &str, node: &str, container: &str| {
+        Pod::new(json!({
+            "metadata": {"name": name, "namespace": namespace},
+            "spec": {"nodeName": node, "containers": [{"name": container}]},
+        }))
+        .is_ok()
+    };
+    assert!(pod("api", "demo", "worker-2.example", "app") && pod("api", "demo", "", "app"));
+    for bad in ["--kubeconfig=/x", "-w", "a b", "a\n", "A", "a/b", "$(x)", "a;b", "a-"] {
+        assert!(!pod(bad, "demo", "n", "app") && !pod("api", bad, "n", "app"), "{bad:?}");
+        assert!(!pod("api", "demo", bad, "app") && !pod("api", "demo", "n", bad), "{bad:?}");
+    }
+}

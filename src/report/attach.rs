@@ -38,7 +38,7 @@ pub struct Attach {
     pub measurement: Option<Measurement>,
     /// How to get in by ssh.
     pub ssh: Ssh,
-    /// What `--resize` changed.
+    /// null: nothing changes a pod's resources yet.
     pub resized: Option<Resized>,
     /// What it cost.
     pub calls: Calls,
@@ -201,18 +201,42 @@ pub struct Ssh {
     /// The login.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub login: Option<String>,
-    /// Why there is no alias, or what to do first (the Include line).
+    /// The line that `~/.ssh/config` lacks, or doesn't have first: without it, ssh needs `-F` with
+    /// [`Ssh::config`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub include: Option<String>,
+    /// Why there is no alias.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
+    /// The command that enters the seat where there is no alias.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub instead: Option<String>,
 }
 
-/// What `--resize` changed.
+impl Ssh {
+    /// No alias: why, and what enters the seat instead, where there is one.
+    #[must_use]
+    pub fn none(why: impl Into<String>, instead: Option<String>) -> Self {
+        Self { alias: None, config: None, login: None, include: None, why: Some(why.into()), instead }
+    }
+}
+
+/// A change of a container's resources; not built.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Resized {
     /// The old values.
     pub from: serde_json::Value,
     /// The new ones.
     pub to: serde_json::Value,
+}
+
+/// The same blocker with the pod's name in its commands: who judges readings doesn't know it, and
+/// writes `POD`.
+#[must_use]
+pub fn of_pod(blocker: Blocker, pod: &str) -> Blocker {
+    let named: Vec<&str> =
+        blocker.remedy.split(' ').map(|word| if word == "POD" { pod } else { word }).collect();
+    Blocker { remedy: named.join(" "), ..blocker }
 }
 
 /// What it cost.

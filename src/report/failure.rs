@@ -1,6 +1,6 @@
 //! How a failure is told: to people on stderr, to programs as an object on stdout.
 
-use super::style::{Ink, Page, Style, clean};
+use super::style::{Ink, Page, Style};
 use crate::error::Failure;
 
 /// For people: what happened, why, and what to type next.
@@ -21,12 +21,6 @@ pub fn text(failure: &Failure, style: Style) -> String {
 #[must_use]
 pub fn json(failure: &Failure) -> String {
     format!("{:#}\n", failure.to_json())
-}
-
-/// One line on stderr about something that isn't as it could be.
-#[must_use]
-pub fn warning(text: &str, style: Style) -> String {
-    format!("{} {}\n", style.paint(Ink::Warn, "warning:"), clean(text))
 }
 
 #[cfg(test)]
@@ -60,6 +54,5 @@ mod tests {
         let value: serde_json::Value = serde_json::from_str(&json(&failure)).unwrap();
         assert_eq!(value["kind"], "cluster");
         assert!(!json(&failure).contains('\u{1b}'), "JSON escapes it");
-        assert!(!warning("\u{1b}[2J", PLAIN).contains('\u{1b}'));
     }
 }

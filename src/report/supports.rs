@@ -1,40 +1,17 @@
 //! What works from a seat, and why: the six rows, from what was measured and from nothing else.
 //! "Not measured" is an answer; it is never taken for "fine".
 
+use podbench_contract::debugger::{DEBUGGERS, Debugger};
 use podbench_contract::measurement::Measurement;
 use podbench_contract::oracle::{self, Verdict};
 use podbench_contract::reading::Attempt;
 
 use super::attach::{Ssh, Support, Supports};
-use crate::ssh::shell_word;
-
-/// Where the seat is, for the commands in the rows.
-#[derive(Clone, Copy, Debug)]
-pub struct Place<'a> {
-    /// `--context`, where it was typed: without it, kubectl takes the current one again.
-    pub context: Option<&'a str>,
-    /// The namespace.
-    pub namespace: &'a str,
-    /// The pod's name.
-    pub pod: &'a str,
-    /// The seat's name.
-    pub seat: &'a str,
-}
-
-impl Place<'_> {
-    /// The command that gives a shell in the seat.
-    #[must_use]
-    pub fn exec(&self) -> String {
-        let context = self.context.map(|c| format!("--context={} ", shell_word(c))).unwrap_or_default();
-        let Self { namespace, pod, seat, .. } = self;
-        format!("kubectl {context}exec -it -n {namespace} {pod} -c {seat} -- sh")
-    }
-}
 
 /// The six rows. `Err`: why there is no measurement; nothing is known then, but what is written down
-/// on this side.
+/// on this side. `exec`: the command that gives a shell in the seat.
 #[must_use]
-pub fn supports(measured: Result<&Measurement, &str>, ssh: &Ssh, place: &Place<'_>) -> Supports {
+pub fn supports(measured: Result<&Measurement, &str>, ssh: &Ssh, exec: &str) -> Supports {
     let known = |judge: fn(&Measurement) -> Support| measured.map_or_else(|_| unknown(), judge);
     Supports {
         live_attach: measured.map_or_else(unmeasured, live_attach),
@@ -44,7 +21,7 @@ pub fn supports(measured: Result<&Measurement, &str>, ssh: &Ssh, place: &Place<'
         ssh: ssh_row(measured.ok(), ssh),
         exec: match measured {
             // The measurement itself came by exec.
-            Ok(_) => row(Some(true), place.exec()),
+            Ok(_) => row(Some(true), exec),
             Err(_) => unknown(),
         },
     }
@@ -80,7 +57,7 @@ fn live_attach(m: &Measurement) -> Support {
         return none;
     }
     match (oracle::verdict(m), m.probes.seize) {
-        (Verdict::LiveAttach, _) => row(Some(true), with_debugger(m, &format!("-p {}", pid(m)))),
+        (Verdict::LiveAttach, _) => row(Some(true), with_debugger(m, |d| d.attach(pid(m)))),
         (_, Attempt::NotTried) => unknown(),
         (Verdict::ReadOnly | Verdict::LaunchOnly | Verdict::Nothing | Verdict::NotMeasured, said) => {
             let kind = oracle::primary(m).map_or("unknown", |b| b.kind.as_str());
@@ -110,7 +87,7 @@ fn read_only(m: &Measurement) -> Support {
 
 fn launch(m: &Measurement) -> Support {
     match m.probes.child {
-        Attempt::Ok => row(Some(true), with_debugger(m, "PROGRAM")),
+        Attempt::Ok => row(Some(true), with_debugger(m, |d| Some(d.launch("PROGRAM")))),
         Attempt::NotTried => unknown(),
         said @ (Attempt::Errno(_) | Attempt::Signal(_)) => {
             row(Some(false), format!("{said}, on a process of the seat's own"))
@@ -119,11 +96,15 @@ fn launch(m: &Measurement) -> Support {
 }
 
 /// A command with a debugger that is there; ptrace works without one too.
-fn with_debugger(m: &Measurement, arguments: &str) -> String {
-    const KNOWN: [&str; 3] = ["gdb", "lldb", "strace"];
-    match KNOWN.into_iter().find(|name| m.debuggers.iter().any(|d| d == name)) {
-        Some(name) => format!("{name} {arguments}"),
-        None => "ptrace works; the seat's image has no debugger".to_owned(),
+fn with_debugger(m: &Measurement, command: impl Fn(&Debugger) -> Option<String>) -> String {
+    let there: Vec<&Debugger> =
+        DEBUGGERS.iter().filter(|known| m.debuggers.iter().any(|d| d == known.name)).collect();
+    match (there.iter().find_map(|d| command(d)), there.first()) {
+        (Some(command), _) => command,
+        (None, Some(other)) => {
+            format!("ptrace works; {}, the only debugger in the seat's image, can't", other.name)
+        }
+        (None, None) => "ptrace works; the seat's image has no debugger".to_owned(),
     }
 }
 

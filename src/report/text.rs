@@ -5,10 +5,9 @@ use podbench_contract::measurement::{Caps, Measurement, Memory, Node};
 use podbench_contract::oracle;
 use podbench_contract::reading::{Attempt, Errno, Reading};
 
-use super::attach::{Attach, Channel, Outcome, RungFacts, Step, Support, Target};
+use super::attach::{Attach, Channel, Outcome, RungFacts, Step, Support, Target, of_pod};
 use super::style::{Ink, LABEL, Page, Style, clean};
-use super::supports::Place;
-use crate::ssh::shell_word;
+use crate::shell::word;
 
 /// Behind the label: the answer's word, then what it is about.
 const ANSWER: usize = 5;
@@ -131,22 +130,32 @@ fn shown(report: &Attach) -> impl Iterator<Item = &Step> {
     })
 }
 
-fn outcome(step: &Step) -> String {
-    let what = match (step.outcome, step.channel) {
-        (Outcome::Landed, _) => "landed",
-        (Outcome::Reused, _) => "reused",
-        (Outcome::WouldLand, _) => "would land",
-        (Outcome::Skipped, _) => "not tried",
-        (Outcome::Withdrawn, _) => "withdrawn",
-        (Outcome::Refused, Channel::Launcher) => "refused",
-        (Outcome::Refused, Channel::Rehearsal) => "refused at the rehearsal",
-        (Outcome::Refused, Channel::Admission) => "refused at the write",
-        (Outcome::Refused, Channel::Kubelet) => "refused by the node",
+/// What became of a rung, and in whose words.
+#[must_use]
+pub fn outcome(step: &Step) -> String {
+    let what = match step.outcome {
+        Outcome::Landed => "landed",
+        Outcome::Reused => "reused",
+        Outcome::WouldLand => "would land",
+        Outcome::Skipped => "skipped",
+        Outcome::Withdrawn => "withdrawn",
+        Outcome::Refused => match step.channel {
+            Channel::Launcher => "refused",
+            Channel::Rehearsal => "refused at the rehearsal",
+            Channel::Admission => "refused at the write",
+            Channel::Kubelet => "refused by the node",
+        },
     };
     let reason = step.reason.trim();
     let reason = if reason.is_empty() { String::new() } else { format!(": {reason}") };
-    let burnt = step.burnt.as_ref().map(|name| format!(" (the name {name} is used up)"));
+    let burnt = step.burnt.as_ref().map(|name| format!("; {}", burnt(name)));
     format!("{what}{reason}{}", burnt.unwrap_or_default())
+}
+
+/// What a container's name costs that was spent without a seat.
+#[must_use]
+pub fn burnt(name: &str) -> String {
+    format!("the name {name} is burnt: a pod keeps it for its life")
 }
 
 fn can(page: &mut Page, report: &Attach) {
@@ -197,7 +206,7 @@ fn blockers(page: &mut Page, report: &Attach) {
     page.hang(&" ".repeat(LABEL), LABEL, &format!("what lifts it: {}", first.remedy));
     // Lifting the first is not enough where another stands behind it.
     let more = report.measurement.as_ref().map(oracle::blockers).unwrap_or_default();
-    for next in more.iter().filter(|b| b.kind != first.kind) {
+    for next in more.into_iter().filter(|b| b.kind != first.kind).map(|b| of_pod(b, &report.pod.name)) {
         page.row("and", Ink::Bad, &format!("{}: {}", next.kind, next.detail));
         page.hang(&" ".repeat(LABEL), LABEL, &format!("what lifts it: {}", next.remedy));
     }
@@ -221,9 +230,6 @@ fn facts(page: &mut Page, report: &Attach) {
         _ => " (its version is not known)".to_owned(),
     };
     page.row("image", Ink::Strong, &format!("{}{version}", report.seat.image));
-    if let Some(resized) = &report.resized {
-        page.row("resized", Ink::Strong, &format!("from {} to {}", resized.from, resized.to));
-    }
 }
 
 fn node(node: &Node, m: &Measurement) -> Vec<String> {
@@ -283,30 +289,24 @@ fn next(page: &mut Page, report: &Attach) {
     }
     let label = page.label("next", Ink::Strong);
     let below = " ".repeat(LABEL);
-    match (&report.ssh.alias, &report.ssh.why, &report.ssh.config) {
-        (Some(alias), None, _) => page.command(&label, &format!("ssh {alias}")),
-        (Some(alias), Some(why), config) => {
-            let file = config.as_deref().map(|c| format!("-F {} ", shell_word(c))).unwrap_or_default();
+    let ssh = &report.ssh;
+    match (&ssh.alias, &ssh.include) {
+        (Some(alias), None) => page.command(&label, &format!("ssh {alias}")),
+        (Some(alias), Some(include)) => {
+            let file = ssh.config.as_deref().map(|c| format!("-F {} ", word(c))).unwrap_or_default();
             page.command(&label, &format!("ssh {file}{alias}"));
+            let what =
+                format!("so that `ssh {alias}` and editors find it, put this line first in ~/.ssh/config:");
+            page.hang(&below, LABEL, &what);
             // What belongs into a file stands alone, to be copied.
-            match why.split_once(": Include ") {
-                Some((what, line)) => {
-                    page.hang(&below, LABEL, &format!("so that `ssh {alias}` and editors find it, {what}:"));
-                    page.command(&below, &format!("Include {line}"));
-                }
-                None => page.hang(&below, LABEL, why),
-            }
+            page.command(&below, include);
         }
-        (None, why, _) => {
-            let place = Place {
-                context: Some(report.context.as_str()).filter(|c| !c.is_empty()),
-                namespace: &report.namespace,
-                pod: &report.pod.name,
-                seat: &report.seat.name,
-            };
-            page.command(&label, &place.exec());
-            let why = why.as_deref().unwrap_or("no stanza was written");
-            page.hang(&below, LABEL, &format!("no ssh: {why}"));
+        (None, _) => {
+            if let Some(instead) = &ssh.instead {
+                page.command(&label, instead);
+            }
+            let why = ssh.why.as_deref().unwrap_or("no stanza was written");
+            page.hang(if ssh.instead.is_some() { &below } else { &label }, LABEL, &format!("no ssh: {why}"));
         }
     }
 }

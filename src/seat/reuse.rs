@@ -52,7 +52,7 @@ pub fn find(pod: &Pod, plan: &Plan, target: Ids, wanted: Wanted) -> (Option<Foun
     for (name, seat) in seats {
         if let Some(why) = plan.differs(&seat) {
             // Somebody else's seat is no news.
-            if env::OWNER.parse(seat.env(env::OWNER.name)) == plan.owner {
+            if env::OWNER.parse(seat.env(env::OWNER.name).as_deref()) == plan.owner {
                 notes.push(format!("{name} runs and isn't used: {why}"));
             }
             continue;
@@ -61,8 +61,11 @@ pub fn find(pod: &Pod, plan: &Plan, target: Ids, wanted: Wanted) -> (Option<Foun
         if unfit(&seat, rung, wanted) {
             continue;
         }
-        let key = env::PUBKEY.parse(seat.env(env::PUBKEY.name));
-        let other_key = key.as_ref().map(PublicKey::bare) != Some(plan.key.bare());
+        let other_key = !lets_in(&seat, &plan.key);
+        if plan.owner.is_none() && other_key {
+            notes.push(format!("{name} runs and isn't used: it names no owner, and its key isn't yours"));
+            continue;
+        }
         if best.as_ref().is_none_or(|b| rung >= b.rung) {
             best = Some(Found { name, rung, other_key });
         }
@@ -72,16 +75,26 @@ pub fn find(pod: &Pod, plan: &Plan, target: Ids, wanted: Wanted) -> (Option<Foun
 
 /// The newest running seat of this owner that looks at this target, whatever its image: for a verb
 /// that lands nothing. Its agent is what answers, so its command has to be the agent's.
+///
+/// Where the server doesn't say who asks (`owner` is `None`), no seat has an owner, and each is
+/// anybody's: the key that a seat was landed with is then what says whose it is.
 #[must_use]
-pub fn mine(pod: &Pod, target: &str, owner: Option<&str>) -> Option<SeatName> {
+pub fn mine(pod: &Pod, target: &str, owner: Option<&str>, key: &PublicKey) -> Option<SeatName> {
     let is_mine = |c: &Container<'_>| {
         let text = |field: &str| c.spec.get(field).and_then(Value::as_str);
         text("targetContainerName") == Some(target)
             && c.spec.get("command") == Some(&serde_json::json!(agent_argv()))
-            && env::OWNER.parse(c.env(env::OWNER.name)).as_deref() == owner
+            && env::OWNER.parse(c.env(env::OWNER.name).as_deref()).as_deref() == owner
+            && (owner.is_some() || lets_in(c, key))
     };
     let seats = pod.containers().into_iter().filter(|c| c.kind == Kind::Ephemeral && c.is_running());
     seats.filter(is_mine).filter_map(|c| SeatName::parse(c.name())).max()
+}
+
+/// Was it landed with this key?
+fn lets_in(seat: &Container<'_>, key: &PublicKey) -> bool {
+    let theirs = env::PUBKEY.parse(seat.env(env::PUBKEY.name).as_deref());
+    theirs.as_ref().map(PublicKey::bare) == Some(key.bare())
 }
 
 fn unfit(seat: &Container<'_>, rung: Rung, wanted: Wanted) -> bool {

@@ -98,3 +98,34 @@ fn another_laptops_key_is_noticed_and_a_comment_is_not() {
     assert!(other(KEY2));
     assert!(!other(&KEY.replace("laptop", "desk")));
 }
+
+#[test]
+fn without_an_owner_only_the_key_says_whose_a_seat_is() {
+    let ownerless = |key: &str| Plan { owner: None, ..plan("", key) };
+    let key = PublicKey::parse(KEY).unwrap();
+    let p = pod(&[
+        (1, ownerless(KEY), degraded(7), true),
+        (2, ownerless(KEY2), degraded(7), true),
+        (3, plan("somebody", KEY), degraded(7), true),
+    ]);
+    let (seat, notes) = find(&p, &ownerless(KEY), Ids::default(), Wanted::default());
+    assert_eq!(seat.map(|f| f.name.number()), Some(1));
+    assert!(notes.iter().any(|n| n.starts_with("podbench-2 ") && n.contains("key")), "{notes:?}");
+    let mine = |owner| mine(&p, "app", owner, &key).map(|n| n.number());
+    assert_eq!(mine(None), Some(1));
+    assert_eq!(mine(Some("me")), None, "a seat without an owner isn't that of somebody who is known");
+    assert_eq!(mine(Some("somebody")), Some(3));
+}
+
+#[test]
+fn an_owner_with_dollars_finds_their_seat_again() {
+    for owner in ["o$1", "$(PODBENCH_TARGET)", "a$$(b"] {
+        let p = pod(&[(1, plan(owner, KEY), degraded(7), true)]);
+        let (seat, notes) = find(&p, &plan(owner, KEY), Ids::default(), Wanted::default());
+        assert_eq!((seat.map(|f| f.name.number()), notes.len()), (Some(1), 0), "{owner}");
+        assert!(mine(&p, "app", Some(owner), &PublicKey::parse(KEY).unwrap()).is_some(), "{owner}");
+        let other = Plan { image: "seat:2".into(), ..plan(owner, KEY) };
+        let (_, notes) = find(&p, &other, Ids::default(), Wanted::default());
+        assert_eq!(notes, ["podbench-1 runs and isn't used: its image is seat:1"]);
+    }
+}

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::mounts::{HOME_PATH, VolumeMount};
 use super::security::Security;
 use crate::pod::Container;
+use crate::pod::container::literal;
 
 /// Everything about a seat but its name and its rung.
 #[derive(Clone, Debug)]
@@ -113,8 +114,7 @@ impl Plan {
         // The target's id is absent from a seat that was landed while the target restarted.
         theirs.retain(|name| name != env::TARGET_CID.name);
         let mine: Vec<&str> = ours.iter().map(|(n, _)| *n).filter(|n| *n != env::TARGET_CID.name).collect();
-        let owner =
-            env::OWNER.parse(other.env(env::OWNER.name).map(|raw| raw.replace("$$(", "$(")).as_deref());
+        let owner = env::OWNER.parse(other.env(env::OWNER.name).as_deref());
         if owner != self.owner {
             return Some(match owner {
                 Some(owner) => format!("it is {}'s", shown(&owner)),
@@ -172,11 +172,6 @@ fn has(spec: &Value, field: &str) -> bool {
 
 fn shown(text: &str) -> String {
     podbench_contract::text::escape(text, 120)
-}
-
-/// The API server expands `$(NAME)` in a value; `$$` is a dollar.
-fn literal(value: &str) -> String {
-    value.replace("$(", "$$(")
 }
 
 #[cfg(test)]

@@ -54,8 +54,15 @@ fn a_seat_asks_for_no_resources_and_no_terminal() {
 }
 
 #[test]
-fn a_dollar_in_a_key_comment_is_not_expanded() {
-    assert_eq!(literal("me $(PODBENCH_OWNER) $x"), "me $$(PODBENCH_OWNER) $x");
+fn a_value_with_dollars_is_read_back_as_it_was_written() {
+    assert_eq!(literal("me $(PODBENCH_OWNER)"), "me $$(PODBENCH_OWNER)");
+    for owner in ["a$b", "$(X)", "$$(X)", "$$$", "$", "x$(PODBENCH_OWNER)$$y", "corp:me@$(HOST)"] {
+        let plan = Plan { owner: Some(owner.into()), ..plan() };
+        let spec = plan.container(name(), &degraded());
+        let seat = Container { kind: Kind::Ephemeral, spec: &spec, status: None };
+        assert_eq!(seat.env("PODBENCH_OWNER").as_deref(), Some(owner));
+        assert_eq!(plan.differs(&seat), None, "{owner}");
+    }
 }
 
 #[test]

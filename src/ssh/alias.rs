@@ -121,7 +121,7 @@ fn named(layout: &Layout, owner: &Owner, wanted: &str) -> Result<String, Failure
     let shown = file.to_string_lossy();
     Err(Failure::input(format!("the alias `{wanted}` is taken: it leads to {other}"))
         .because("another --host-alias, or none, works")
-        .hint(format!("rm {}", super::quote::shell(&shown))))
+        .hint(format!("rm {}", crate::shell::word(&shown))))
 }
 
 /// The plain one, then those with a digest.

@@ -106,14 +106,12 @@ fn has_credentials(proxy: &str) -> bool {
 }
 
 fn secret(name: &str, cluster: &Cluster) -> Failure {
-    let context = cluster.context.as_deref().map(|c| format!(" --context={}", super::quote::shell(c)));
+    let flags = crate::kubectl::line::flags(cluster, None);
     Failure::input(format!("{name} holds a user or password, and podbench writes no secret into an ssh configuration"))
         .because("the kubeconfig can name the proxy itself (`proxy-url`), and kubectl prefers that")
         .hint(format!(
-            "kubectl{} config set \"clusters.$(kubectl{} config view --minify -o jsonpath='{{.clusters[0].name}}').\
+            "kubectl{flags} config set \"clusters.$(kubectl{flags} config view --minify -o jsonpath='{{.clusters[0].name}}').\
              proxy-url\" \"${name}\" && unset {name}",
-            context.as_deref().unwrap_or_default(),
-            context.as_deref().unwrap_or_default(),
         ))
 }
 

@@ -9,17 +9,26 @@ use crate::settings::Settings;
 /// Names that say nothing about the user.
 const HARMLESS: [&str; 4] = ["LANG", "LANGUAGE", "COLORTERM", "TERM"];
 
-/// What is to be done, one line; `None` when everything is as it should be.
-pub(crate) fn missing(settings: &Settings, layout: &Layout) -> Option<String> {
-    let wanted = line(settings, layout);
-    match look(&read(settings), settings, layout) {
-        State::First => None,
-        State::Missing => Some(format!("put this line first in ~/.ssh/config: {wanted}")),
+/// What the user's configuration lacks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Missing {
+    /// The line that belongs first in it.
+    pub(crate) line: String,
+    /// Where it is there, but not first: a warning about what stands above it.
+    pub(crate) shadowed: Option<String>,
+}
+
+/// `None` when everything is as it should be.
+pub(crate) fn missing(settings: &Settings, layout: &Layout) -> Option<Missing> {
+    let shadowed = match look(&read(settings), settings, layout) {
+        State::First => return None,
+        State::Missing => None,
         State::Shadowed(by) => Some(format!(
-            "move this line to the top of ~/.ssh/config, above `{}`: {wanted}",
+            "`{}` stands above podbench's Include line in ~/.ssh/config and decides first: move the line to the top",
             podbench_contract::text::escape(&by, 60)
         )),
-    }
+    };
+    Some(Missing { line: line(settings, layout), shadowed })
 }
 
 /// What the user's own configuration gives to every host of theirs, this pod included, and no stanza

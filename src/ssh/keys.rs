@@ -77,7 +77,7 @@ fn identity(private: &Path, public: PublicKey) -> Result<Identity, Failure> {
 
 fn restore(private: &Path) -> String {
     let (from, to) = (private.to_string_lossy(), public_of(private));
-    let (from, to) = (super::quote::shell(&from), super::quote::shell(&to.to_string_lossy()));
+    let (from, to) = (crate::shell::word(&from), crate::shell::word(&to.to_string_lossy()));
     format!("ssh-keygen -y -f {from} > {to}")
 }
 

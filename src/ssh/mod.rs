@@ -66,16 +66,10 @@ pub struct Installed {
     pub alias: String,
     /// The stanza's file.
     pub config: PathBuf,
-    /// The user's `~/.ssh/config` doesn't include it yet: what to do, one line.
+    /// The line that the user's `~/.ssh/config` lacks, or doesn't have first.
     pub include_missing: Option<String>,
     /// What works less well than it could, one line each.
     pub warnings: Vec<String>,
-}
-
-/// One word of a command that a person pastes, quoted where that is needed, for any shell.
-#[must_use]
-pub fn shell_word(raw: &str) -> String {
-    quote::shell(raw)
 }
 
 /// Refuses, before the cluster is touched, what no stanza could be written for.
@@ -147,7 +141,9 @@ pub fn install(
             sockets.display()
         ));
     }
-    Ok(Installed { alias, config, include_missing: include::missing(settings, &layout), warnings })
+    let missing = include::missing(settings, &layout);
+    warnings.extend(missing.as_ref().and_then(|m| m.shadowed.clone()));
+    Ok(Installed { alias, config, include_missing: missing.map(|m| m.line), warnings })
 }
 
 /// The stanza as [`install`] would write it, or with sshd run directly (`plain`); nothing is

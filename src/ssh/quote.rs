@@ -2,39 +2,14 @@
 //! user's own shell, which may be bash, dash, ksh, zsh, fish or tcsh and isn't known when a stanza
 //! is written.
 
+use crate::shell;
+
 /// One word of a `ProxyCommand`.
 ///
-/// What all those shells read alike: a text in single quotes without `'`, `\` and `!` in it, and those
-/// three behind a backslash outside of quotes (inside single quotes fish takes `\` for an escape, and
-/// tcsh looks `!` up in its history). It never writes `''` inside a word, which zsh may be told to read as a quote. ssh's tokenizer sees
-/// balanced quotes in it, and its own expansion turns `%%` into `%`.
+/// ssh's tokenizer sees balanced quotes in what [`shell::word`] writes, and its own expansion turns
+/// `%%` into `%`.
 pub(crate) fn word(raw: &str) -> String {
-    shell(raw).replace('%', "%%")
-}
-
-/// The same without ssh in between: a word of a command that a person pastes.
-pub(crate) fn shell(raw: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "_./:@,+-=%".contains(c);
-    if !raw.is_empty() && raw.chars().all(plain) {
-        return raw.to_owned();
-    }
-    let mut out = String::new();
-    let mut open = false;
-    for c in raw.chars() {
-        let special = matches!(c, '\'' | '\\' | '!');
-        if special == open {
-            out.push('\'');
-            open = !open;
-        }
-        if special {
-            out.push('\\');
-        }
-        out.push(c);
-    }
-    if open {
-        out.push('\'');
-    }
-    if raw.is_empty() { "''".to_owned() } else { out }
+    shell::word(raw).replace('%', "%%")
 }
 
 /// A path as the value of an ssh option that expands `%`: `IdentityFile`, `ControlPath`,

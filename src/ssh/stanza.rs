@@ -11,6 +11,7 @@ use podbench_contract::{session, text};
 
 use super::{Identity, SshSeat, alias, freeze, quote};
 use crate::error::Failure;
+use crate::pod::is_dns;
 use crate::settings::{Cluster, Settings};
 
 /// A socket's path has 104 bytes on macOS and 108 on Linux, its end included; while it is being made,
@@ -46,21 +47,15 @@ pub(crate) struct Plan<'a> {
 /// # Errors
 /// Names what is wrong.
 pub(crate) fn check(seat: &SshSeat) -> Result<(), Failure> {
-    let dns = |s: &str| {
-        !s.is_empty()
-            && s.len() <= 253
-            && s.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-' || b == b'.')
-    };
     let uid =
         |s: &str| (1..=64).contains(&s.len()) && s.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
     let wrong = |what: &str, got: &str| {
         Failure::cluster(format!("the cluster answered a {what} that isn't one: `{}`", text::escape(got, 80)))
     };
-    let starts = |s: &str| s.bytes().next().is_some_and(|b| b.is_ascii_alphanumeric());
-    if !dns(&seat.namespace) || !starts(&seat.namespace) {
+    if !is_dns(&seat.namespace) {
         return Err(wrong("namespace", &seat.namespace));
     }
-    if !dns(&seat.pod) || !starts(&seat.pod) {
+    if !is_dns(&seat.pod) {
         return Err(wrong("pod name", &seat.pod));
     }
     if !uid(&seat.pod_uid) {

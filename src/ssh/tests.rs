@@ -194,10 +194,9 @@ proptest! {
         let mut rig = Rig::new("home");
         rig.settings.config_dir = rig.settings.home.parent().unwrap().join(folder);
         let installed = rig.install(&seat());
-        let said = installed.include_missing.clone().unwrap();
-        let (_, line) = said.split_once("Include ").unwrap();
+        let line = installed.include_missing.clone().unwrap();
         let main = rig.settings.home.join(".ssh/config");
-        std::fs::write(&main, format!("Include {line}\nHost *\n  User nobody\n")).unwrap();
+        std::fs::write(&main, format!("{line}\nHost *\n  User nobody\n")).unwrap();
         prop_assert!(options(&main, &installed.alias).contains(&"user podbench".to_owned()), "{}", text(&main));
         let again = rig.install(&seat());
         prop_assert_eq!(again.include_missing, None, "{}", text(&main));
@@ -241,7 +240,7 @@ fn nothing_that_a_host_block_sets_changes_the_connection() {
 fn the_line_that_is_asked_for_is_enough() {
     let rig = Rig::new("home");
     let installed = rig.install(&seat());
-    let (_, line) = installed.include_missing.as_deref().unwrap().split_once(": ").unwrap();
+    let line = installed.include_missing.as_deref().unwrap();
     let main = rig.settings.home.join(".ssh/config");
     std::fs::write(&main, format!("{line}\nHost *\n  User nobody\n")).unwrap();
     // ssh takes `~` from HOME here.

@@ -3,11 +3,11 @@ use podbench_contract::reading::Errno;
 use super::*;
 use crate::report::text::tests::{alias, measured};
 
-const PLACE: Place<'_> = Place { context: None, namespace: "demo", pod: "api", seat: "podbench-1" };
+const EXEC: &str = "kubectl exec -it -n demo api -c podbench-1 -- sh";
 const EPERM: Attempt = Attempt::Errno(Errno::EPERM);
 
 fn rows(m: &Measurement) -> Supports {
-    supports(Ok(m), &alias(None), &PLACE)
+    supports(Ok(m), &alias(None), EXEC)
 }
 
 #[test]
@@ -48,8 +48,8 @@ fn what_nobody_tried_is_not_measured() {
     for support in [&all.live_attach, &all.read_only, &all.launch] {
         assert_eq!(support, &unknown());
     }
-    assert_eq!((all.ssh.ok, all.exec.ok), (Some(true), Some(true)), "the reply itself came by exec");
-    let nothing = supports(Err("exec failed"), &alias(None), &PLACE);
+    assert_eq!((all.ssh.ok, all.exec), (Some(true), row(Some(true), EXEC)), "the reply itself came by exec");
+    let nothing = supports(Err("exec failed"), &alias(None), EXEC);
     assert_eq!((nothing.exec.ok, nothing.live_attach.ok), (None, None));
     assert_eq!(nothing.live_attach.why, "not measured: exec failed");
     let mut m = measured();
@@ -74,6 +74,15 @@ fn a_debugger_is_named_only_where_it_is() {
     assert_eq!(rows(&m).live_attach.why, "gdb -p 1");
     m.debuggers = vec!["strace".into()];
     assert_eq!(rows(&m).launch.why, "strace PROGRAM");
+    for known in DEBUGGERS {
+        m.debuggers = vec![known.name.into()];
+        let rows = rows(&m);
+        assert_eq!(rows.launch.why, known.launch("PROGRAM"));
+        match known.attach(1) {
+            Some(command) => assert_eq!(rows.live_attach.why, command),
+            None => assert!(rows.live_attach.why.contains(known.name), "{}", rows.live_attach.why),
+        }
+    }
     m.debuggers = vec!["\u{1b}".into()];
     assert!(rows(&m).live_attach.why.contains("no debugger"));
 }
@@ -87,16 +96,6 @@ fn an_sshd_that_fails_in_the_seat_is_no_ssh() {
     let ssh = rows(&m).ssh;
     assert_eq!(ssh.ok, Some(false));
     assert!(ssh.why.contains("config") && ssh.why.contains("privilege separation"), "{}", ssh.why);
-    let none = Ssh { alias: None, config: None, login: None, why: Some("no login".into()) };
-    assert_eq!(supports(Ok(&measured()), &none, &PLACE).ssh, row(Some(false), "no login"));
-}
-
-#[test]
-fn the_exec_command_says_its_context_where_one_was_typed() {
-    assert_eq!(PLACE.exec(), "kubectl exec -it -n demo api -c podbench-1 -- sh");
-    let odd = Place { context: Some("a b"), ..PLACE };
-    assert!(
-        odd.exec().starts_with("kubectl '--context=a b' exec")
-            || odd.exec().starts_with("kubectl --context='a b' exec")
-    );
+    let none = Ssh::none("no login", None);
+    assert_eq!(supports(Ok(&measured()), &none, EXEC).ssh, row(Some(false), "no login"));
 }

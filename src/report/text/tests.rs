@@ -7,6 +7,7 @@ use crate::report::attach::{Calls, Pod, SCHEMA, Seat, Ssh};
 use crate::report::supports::supports;
 use crate::report::warnings::{Known, warnings};
 
+const EXEC: &str = "kubectl exec -it -n demo api-7d9f -c podbench-1 -- sh";
 const PLAIN: Style = Style { width: 80, color: false };
 
 fn ids<T: Copy>(id: T) -> Reading<Ids<T>> {
@@ -56,7 +57,6 @@ pub(crate) fn step(rung: Rung, outcome: Outcome, channel: Channel, reason: &str)
 
 /// The report that attach would make of it.
 pub(crate) fn report(m: Option<Measurement>, ladder: Vec<Step>, ssh: Ssh) -> Attach {
-    let place = Place { context: None, namespace: "demo", pod: "api-7d9f", seat: "podbench-1" };
     let name = ladder.last().map_or(Rung::Degraded, |s| s.rung);
     Attach {
         schema: SCHEMA.into(),
@@ -87,7 +87,7 @@ pub(crate) fn report(m: Option<Measurement>, ladder: Vec<Step>, ssh: Ssh) -> Att
             gid: m.as_ref().and_then(|m| m.seat.gid()),
             cap_eff: m.as_ref().and_then(|m| m.seat.cap_eff.value().copied()),
         },
-        supports: supports(m.as_ref().ok_or("the seat didn't answer within 10 s"), &ssh, &place),
+        supports: supports(m.as_ref().ok_or("the seat didn't answer within 10 s"), &ssh, EXEC),
         blocker: m.as_ref().and_then(oracle::primary),
         warnings: warnings(m.as_ref(), &Known { rung: name, host_network: false, version: "0.1.0" }),
         measurement: m,
@@ -98,12 +98,14 @@ pub(crate) fn report(m: Option<Measurement>, ladder: Vec<Step>, ssh: Ssh) -> Att
     }
 }
 
-pub(crate) fn alias(why: Option<&str>) -> Ssh {
+pub(crate) fn alias(include: Option<&str>) -> Ssh {
     Ssh {
         alias: Some("podbench-demo-api-7d9f-1".into()),
         config: Some("/home/me/.podbench/config.d/podbench-demo-api-7d9f-1.conf".into()),
         login: Some("podbench".into()),
-        why: why.map(str::to_owned),
+        include: include.map(str::to_owned),
+        why: None,
+        instead: None,
     }
 }
 
@@ -147,8 +149,8 @@ fn a_full_seat_that_ssh_does_not_find_yet() {
     m.seat = process(40, "podbench", 0, 1 << 19);
     m.node.yama = Reading::Read(1);
     m.memory.limit = Reading::Read(u64::MAX);
-    let why = "put this line first in ~/.ssh/config: Include ~/.podbench/config.d/*.conf";
-    let mut report = report(Some(m), landed(Rung::Full), alias(Some(why)));
+    let line = "Include ~/.podbench/config.d/*.conf";
+    let mut report = report(Some(m), landed(Rung::Full), alias(Some(line)));
     report.seat.reused = true;
     expect("full", &rendered(&report, PLAIN));
 }
@@ -176,25 +178,20 @@ fn a_seat_that_cannot_see_the_target_and_has_no_login() {
         },
         step(Rung::Seat, Outcome::Landed, Channel::Kubelet, ""),
     ];
-    let ssh = Ssh {
-        alias: None,
-        config: None,
-        login: None,
-        why: Some("the seat has no login for uid 65532".into()),
-    };
+    let ssh = Ssh::none("the seat has no login for uid 65532", Some(EXEC.to_owned()));
     expect("seat", &rendered(&report(Some(m), ladder, ssh), PLAIN));
 }
 
 #[test]
 fn what_was_not_measured_says_so() {
-    let ssh = Ssh { alias: None, config: None, login: None, why: Some("the seat didn't answer".into()) };
+    let ssh = Ssh::none("the seat didn't answer", Some(EXEC.to_owned()));
     expect("not-measured", &rendered(&report(None, landed(Rung::Degraded), ssh), PLAIN));
 }
 
 #[test]
 fn a_rehearsal_lands_nothing() {
     let ladder = vec![step(Rung::Degraded, Outcome::WouldLand, Channel::Rehearsal, "")];
-    let ssh = Ssh { alias: None, config: None, login: None, why: None };
+    let ssh = Ssh::none("--dry-run: nothing was written", None);
     expect("rehearsal", &rendered(&report(None, ladder, ssh), PLAIN));
 }
 
@@ -226,8 +223,10 @@ fn no_line_is_too_wide_and_no_hostile_text_reaches_the_terminal() {
     for width in [40, 60, 80] {
         let text = rendered(&report, Style { width, color: false });
         for line in text.lines() {
-            // A command is never wrapped.
-            let command = line.contains("ssh -F ") || line.contains("kubectl exec ");
+            // A command is never wrapped, nor is the line that belongs into ~/.ssh/config.
+            let command = line.contains("ssh -F ")
+                || line.starts_with("        \\u{1b}]0;x")
+                || line.contains("kubectl exec ");
             assert!(command || console::measure_text_width(line) <= width, "{width}: {line}");
             assert!(!line.chars().any(char::is_control) && !line.contains('\u{202e}'), "{line:?}");
         }
@@ -254,4 +253,37 @@ fn a_command_is_whole_however_long() {
 #[test]
 fn a_wait_is_told_in_the_unit_that_fits() {
     assert_eq!([640, 12_345, 125_000].map(duration), ["0.6 s", "12 s", "2 min 5 s"]);
+}
+
+#[test]
+fn a_rungs_end_is_told_in_the_same_words_wherever_it_is() {
+    let ended = |outcome, channel, burnt: Option<&str>| {
+        let why = "why";
+        super::outcome(&Step { burnt: burnt.map(str::to_owned), ..step(Rung::Full, outcome, channel, why) })
+    };
+    assert_eq!(ended(Outcome::Landed, Channel::Kubelet, None), "landed: why");
+    assert_eq!(ended(Outcome::Reused, Channel::Launcher, None), "reused: why");
+    assert_eq!(ended(Outcome::Skipped, Channel::Launcher, None), "skipped: why");
+    assert_eq!(ended(Outcome::Withdrawn, Channel::Rehearsal, None), "withdrawn: why");
+    assert_eq!(ended(Outcome::Refused, Channel::Admission, None), "refused at the write: why");
+    assert_eq!(
+        ended(Outcome::Refused, Channel::Kubelet, Some("podbench-1")),
+        "refused by the node: why; the name podbench-1 is burnt: a pod keeps it for its life"
+    );
+}
+
+#[test]
+fn a_remedy_names_the_pod_and_changes_no_other_word() {
+    let blocker = |remedy: &str| oracle::Blocker {
+        kind: oracle::Kind::Lsm,
+        detail: "POD".into(),
+        remedy: remedy.into(),
+    };
+    for (remedy, named) in [
+        ("podbench attach POD --new --target-uid 7", "podbench attach api --new --target-uid 7"),
+        ("a PODMAN or a POD-like word stays", "a PODMAN or a POD-like word stays"),
+        ("", ""),
+    ] {
+        assert_eq!(of_pod(blocker(remedy), "api"), blocker(named));
+    }
 }

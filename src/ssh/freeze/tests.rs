@@ -57,11 +57,12 @@ fn a_proxy_is_kept_and_its_password_never_written() {
     for secret in ["http://me:pw@proxy:3128", "me:pw@proxy", "socks5://me@proxy/x"] {
         for name in PROXIES {
             settings.kubectl_env = vec![(name.into(), secret.into())];
-            let cluster = Cluster { context: Some("a b".into()), ..Cluster::default() };
+            let cluster =
+                Cluster { context: Some("a b".into()), kubeconfig: Some("/kc".into()), ..Cluster::default() };
             let failure = environment(&settings, &cluster, false).unwrap_err();
             let said = failure.to_string();
             assert!(said.contains(name) && said.contains("proxy-url") && !said.contains("pw"), "{said}");
-            assert!(said.contains("--context='a b'"), "{said}");
+            assert_eq!(said.matches("kubectl --kubeconfig=/kc '--context=a b' config").count(), 2, "{said}");
             assert_eq!(failure.kind.exit(), 2);
         }
     }

@@ -43,12 +43,15 @@ fn what_to_do_is_one_line_that_can_be_copied() {
     let temp = tempfile::tempdir().unwrap();
     let settings = Settings::bare(temp.path());
     let layout = Layout::new(&settings);
-    assert_eq!(missing(&settings, &layout), Some(format!("put this line first in ~/.ssh/config: {LINE}")));
+    assert_eq!(missing(&settings, &layout), Some(Missing { line: LINE.into(), shadowed: None }));
     std::fs::create_dir(temp.path().join(".ssh")).unwrap();
     let config = temp.path().join(".ssh/config");
     std::fs::write(&config, format!("Host \u{1b}[31m*\n{LINE}\n")).unwrap();
     let said = missing(&settings, &layout).unwrap();
-    assert!(said.ends_with(LINE) && said.contains("move this line") && !said.contains('\u{1b}'), "{said}");
+    assert_eq!(said.line, LINE);
+    let warning = said.shadowed.unwrap();
+    assert!(warning.contains("Host ") && warning.contains("to the top"), "{warning}");
+    assert!(!warning.contains(char::is_control), "{warning}");
     std::fs::write(&config, LINE).unwrap();
     assert_eq!(missing(&settings, &layout), None);
 }

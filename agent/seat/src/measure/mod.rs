@@ -14,6 +14,7 @@ pub(crate) mod target;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use podbench_contract::debugger::DEBUGGERS;
 use podbench_contract::keys::PublicKey;
 use podbench_contract::measurement::{Failure, Measurement, SCHEMA};
 use podbench_contract::session::{Request, START_LIMIT_MS, file};
@@ -29,8 +30,6 @@ use crate::{out, settings};
 
 /// Past the slowest connection inside the seat, which the agent's answer waits for.
 const ANSWER_LIMIT: Duration = Duration::from_secs(4);
-/// What a person would debug or trace with.
-const DEBUGGERS: [&str; 5] = ["gdb", "lldb", "dlv", "rr", "strace"];
 
 /// `podbench measure`.
 pub(crate) fn run(asked: &Measure) -> u8 {
@@ -163,5 +162,5 @@ pub(crate) fn collect(asked: &Asked) -> Measurement {
 fn debuggers(path: &str) -> Vec<String> {
     let there =
         |name: &&str| path.split(':').any(|dir| !dir.is_empty() && Path::new(dir).join(name).is_file());
-    DEBUGGERS.into_iter().filter(there).map(str::to_owned).collect()
+    DEBUGGERS.iter().map(|d| d.name).filter(there).map(str::to_owned).collect()
 }
