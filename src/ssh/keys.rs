@@ -17,7 +17,7 @@ const NAMES: [&str; 5] = ["id_ed25519", "id_ecdsa", "id_ed25519_sk", "id_ecdsa_s
 /// The longest file taken for a public key.
 const LONGEST: u64 = 16 * 1024;
 
-/// The key to use: `wanted` (`--identity`, private or public), else the first of [`NAMES`] that has
+/// The key to use: `wanted` (`--identity`, private or public), else the first of `NAMES` that has
 /// a public half. Where the private half isn't there, an agent holds it, and ssh takes the `.pub`.
 ///
 /// # Errors
