@@ -5,7 +5,7 @@
 //!
 //! - [`ids`]: uid, gid, container id, seat name
 //! - [`rung`]: what a seat may do: full, degraded, seat
-//! - [`env`]: the environment of a seat, written by one side and read by the other
+//! - [`mod@env`]: the environment of a seat, written by one side and read by the other
 //! - [`keys`]: OpenSSH public keys, the only ones either side accepts
 //! - [`text`]: what text out of a pod must look like before anyone uses it
 //! - [`reading`]: a fact that was read, denied or not tried

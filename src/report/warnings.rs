@@ -29,7 +29,7 @@ pub fn warnings(measurement: Option<&Measurement>, known: &Known<'_>) -> Vec<Str
     match rung {
         Rung::Degraded => lines.push(
             "the seat and its target are peers: with the same ids and no capabilities, the application can read, \
-             write, kill and trace the seat; --max-rung full is the way out"
+             write, kill and trace the seat; --new --max-rung full is the way out"
                 .to_owned(),
         ),
         Rung::Full | Rung::Seat => {}
