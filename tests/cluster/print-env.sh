@@ -5,7 +5,7 @@
 set -euo pipefail
 # shellcheck source=lib/settings.sh
 . "$(dirname "$0")/lib/settings.sh"
-[ -e "$STATE/run/up" ] || { echo "the cluster isn't up: up.sh" >&2; exit 1; }
+[ -e "$STATE/run/up" ] || { echo "the cluster isn't up: ./dev up" >&2; exit 1; }
 printf 'export KUBECONFIG=%q\n' "$ADMIN"
 printf 'export PODBENCH_IMAGE=%q\n' podbench.test/seat:dev
 # shellcheck disable=SC2016 # $PATH is the caller's
