@@ -7,6 +7,7 @@
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use sha2::Digest as _;
 
 use crate::cluster::root;
 use crate::person::Person;
@@ -37,6 +38,12 @@ pub struct Call {
 pub fn read(file: &Path) -> Vec<Call> {
     let text = std::fs::read_to_string(file).unwrap_or_else(|why| panic!("{}: {why}", file.display()));
     text.lines().map(|l| serde_json::from_str(l).unwrap_or_else(|why| panic!("{why}: {l}"))).collect()
+}
+
+/// The SHA-256 of a transcript, in hexadecimal: what `recorded` keeps of it, so that nobody edits one.
+#[must_use]
+pub fn digest(transcript: &[u8]) -> String {
+    sha2::Sha256::digest(transcript).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Where goldens live.
@@ -79,7 +86,8 @@ fn keep(folder: &Path, person: &Person, server: &str, args: &[&str], transcript:
     write("cmd", &(args.join("\n") + "\n"));
     write("image", &(person.variable("PODBENCH_IMAGE").unwrap_or_default() + "\n"));
     let date = run(std::process::Command::new("date")).stdout;
-    write("recorded", &format!("date: {}server: {server}\ncalls: {}\n", date, calls.len()));
+    let digest = digest(lines.as_bytes());
+    write("recorded", &format!("date: {date}server: {server}\ncalls: {}\nsha256: {digest}\n", calls.len()));
     let key = person.home().join(".ssh/id_ed25519.pub");
     if key.exists() {
         std::fs::copy(key, folder.join("home/.ssh/id_ed25519.pub")).unwrap();
