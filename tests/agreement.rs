@@ -56,14 +56,8 @@ fn the_recorded_writes_carry_the_agents_command_and_only_known_variables() {
 
 #[test]
 fn the_contracts_paths_and_names_are_spelled_nowhere_else() {
-    let spelled = [
-        session::AGENT,
-        session::SSHD,
-        session::SFTP_SERVER,
-        "PODBENCH_TARGET_CID",
-        "PODBENCH_PUBKEY",
-        "podbench-reply/",
-    ];
+    let spelled =
+        [session::AGENT, session::SSHD, "PODBENCH_TARGET_CID", "PODBENCH_PUBKEY", "podbench-reply/"];
     for folder in ["src", "agent"] {
         for (file, text) in sources(folder) {
             let code = text.split("#[cfg(test)]").next().unwrap();

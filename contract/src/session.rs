@@ -9,8 +9,6 @@ use crate::keys::PublicKey;
 pub const AGENT: &str = "/usr/local/bin/podbench";
 /// sshd re-executes itself and insists on an absolute path.
 pub const SSHD: &str = "/usr/sbin/sshd";
-/// The sftp subsystem's program.
-pub const SFTP_SERVER: &str = "/usr/lib/openssh/sftp-server";
 /// PATH of a session: sshd passes none of the image's environment on.
 pub const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 

@@ -1,6 +1,6 @@
 //! The sshd configuration of a seat: one user, the keys handed to that seat, local forwards only.
 
-use crate::session::{PATH, SFTP_SERVER, file};
+use crate::session::{PATH, file};
 
 /// What a seat's configuration depends on.
 #[derive(Clone, Debug)]
@@ -62,7 +62,8 @@ pub fn config(plan: &Plan<'_>) -> String {
         "MaxSessions 100".to_owned(),
         "ClientAliveInterval 30".to_owned(),
         "ClientAliveCountMax 6".to_owned(),
-        format!("Subsystem sftp {SFTP_SERVER}"),
+        // In sshd itself: a shell start-up file that prints something would break scp and sftp.
+        "Subsystem sftp internal-sftp".to_owned(),
         set,
         String::new(),
     ]

@@ -28,8 +28,8 @@ pub fn warnings(measurement: Option<&Measurement>, known: &Known<'_>) -> Vec<Str
     let rung = measurement.and_then(oracle::measured_rung).unwrap_or(known.rung);
     match rung {
         Rung::Degraded => lines.push(
-            "the seat and its target are peers: with the same ids and no capabilities, the application can read, \
-             write, kill and trace the seat; --new --max-rung full is the way out"
+            "the seat and its target are peers: their ids are the same, so the application can read, write, kill \
+             and trace the seat; --new --max-rung full is the way out where the namespace admits it"
                 .to_owned(),
         ),
         Rung::Full | Rung::Seat => {}

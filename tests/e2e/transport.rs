@@ -51,6 +51,12 @@ fn a_hundred_megabytes_go_both_ways_by_scp_and_by_sftp_with_equal_digests() {
         .ssh_command("scp", &["-q", &format!("{alias}:two"), &format!("{}/back", person.home().display())]))
     .expect_code(0);
     assert_eq!(digest(&person, &person.home().join("back")), sum);
+    // A start-up file that prints something breaks the transfers of an sftp that a shell starts.
+    person.ssh(&[&alias, "echo 'echo NOISE' >>.bashrc"]).expect_code(0);
+    run(person
+        .ssh_command("scp", &["-q", &format!("{alias}:one"), &format!("{}/noisy", person.home().display())]))
+    .expect_code(0);
+    assert_eq!(digest(&person, &person.home().join("noisy")), sum);
 }
 
 fn free_port() -> u16 {
