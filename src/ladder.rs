@@ -250,6 +250,11 @@ impl Ladder {
                 Some(format!("a policy stores {ids}, where SYS_PTRACE is worth nothing"))
             }
             (Rung::Degraded, Some(ids)) => Some(format!("a policy stores {ids}, which aren't the target's")),
+            // Whoever the target is: the seat rung has an sshd that runs.
+            (Rung::Full, None) if rewrite.all_dropped => Some(
+                "a policy drops ALL capabilities; root without SETUID, SETGID and SYS_CHROOT can't run sshd"
+                    .to_owned(),
+            ),
             (Rung::Full, None) if rewrite.ptrace_stripped && lower_reaches => Some(
                 "a policy strips SYS_PTRACE; root without it reaches less than the target's own ids"
                     .to_owned(),

@@ -81,6 +81,17 @@ fn a_stripped_ptrace_capability_withdraws_the_full_rung() {
 }
 
 #[test]
+fn a_root_seat_without_any_capability_is_withdrawn_beside_a_root_target_too() {
+    for facts in [known(0), Facts::default()] {
+        let mut ladder = Ladder::new(facts);
+        ladder.advance();
+        let dropped = Rewrite { ptrace_stripped: true, all_dropped: true, ..Rewrite::default() };
+        assert_eq!(rung(&ladder.rehearsed(&dropped)), Some(Rung::Seat));
+        assert!(ladder.steps()[0].reason.contains("sshd"));
+    }
+}
+
+#[test]
 fn a_stripped_capability_beside_a_root_target_lands_with_one_warning() {
     for facts in [known(0), Facts::default()] {
         let mut ladder = Ladder::new(facts);

@@ -7,13 +7,14 @@ use podbench_contract::oracle;
 use podbench_contract::rung::Rung;
 
 use super::{Session, pick};
-use crate::cli::SshArgs;
+use crate::cli::{self, SshArgs};
 use crate::error::Failure;
 use crate::pod::ids::Ids;
 use crate::pod::target::Choice;
 use crate::report::attach as wire;
 use crate::report::supports::supports;
 use crate::report::warnings;
+use crate::shell::word;
 use crate::spec::ephemeral::Plan;
 use crate::ssh::{self, Identity, SshSeat};
 
@@ -125,26 +126,36 @@ pub(super) struct Way {
     pub(super) warnings: Vec<String>,
 }
 
-/// Writes the stanza, where the seat can be entered by ssh.
+/// Writes the stanza, where the seat can be entered by ssh. `seat.1`: it was running already.
 pub(super) fn ssh(
     args: &SshArgs,
     session: &Session<'_>,
     identity: &Identity,
     picked: &pick::Picked,
-    seat: SeatName,
+    seat: (SeatName, bool),
     measured: Option<&Measurement>,
 ) -> Result<Way, Failure> {
-    let none = |why: String| {
-        let (namespace, pod) = (picked.pod.namespace(), picked.pod.name());
-        let ssh = wire::Ssh::none(why, Some(session.kubectl.enter(namespace, pod, &seat.to_string())));
-        Ok(Way { ssh, printed: None, warnings: Vec::new() })
+    let (seat, reused) = seat;
+    let pod = picked.pod.name();
+    let enter = || session.kubectl.enter(picked.pod.namespace(), pod, &seat.to_string());
+    let Some(m) = measured else {
+        let ssh = wire::Ssh::none("the seat couldn't be measured", Some(enter()));
+        return Ok(Way { ssh, printed: None, warnings: Vec::new() });
     };
-    let Some(m) = measured else { return none("the seat couldn't be measured".to_owned()) };
+    let none = |why: String| {
+        // It would be reused for ever.
+        let another = reused.then(|| session.verb("attach", &format!("{pod} --new")));
+        let warning = another.as_ref().map(|another| format!("{seat} has no ssh; {another} lands another"));
+        let ssh = wire::Ssh::none(why, Some(another.unwrap_or_else(enter)));
+        Ok(Way { ssh, printed: None, warnings: warning.into_iter().collect() })
+    };
     let login = match (&args.ssh_user, &m.login.name) {
         (Some(login), _) | (None, Some(login)) => login.clone(),
         (None, None) => {
-            let why = m.login.why.clone().unwrap_or_else(|| "nobody says why".to_owned());
-            return none(format!("sshd knows no login for the seat's uid: {why}"));
+            return none(match &m.login.why {
+                Some(why) => format!("sshd knows no login for the seat's uid: {why}"),
+                None => "the seat's agent doesn't answer for its sshd".to_owned(),
+            });
         }
     };
     let Some(host_key) = m.sshd.host_key.as_deref().and_then(|k| PublicKey::parse(k).ok()) else {
@@ -152,6 +163,19 @@ pub(super) fn ssh(
     };
     if m.sshd.config.is_empty() {
         return none("the seat has no sshd configuration".to_owned());
+    }
+    let trip = &m.sshd.round_trip;
+    // Who names another login than the measured one knows more than the measurement.
+    if !trip.ok && args.ssh_user.is_none() {
+        match (trip.stage.as_str(), trip.why.as_deref()) {
+            // It wasn't made.
+            ("", None) => {}
+            ("", Some(why)) => return none(format!("sshd in the seat didn't start: {why}")),
+            (stage, why) => {
+                let why = why.unwrap_or("without a reason");
+                return none(format!("sshd in the seat got no further than {stage}: {why}"));
+            }
+        }
     }
     let ssh_seat = SshSeat {
         context: picked.context.name.clone(),
@@ -187,6 +211,24 @@ pub(super) fn ssh(
         instead: None,
     };
     Ok(Way { ssh, printed: None, warnings: installed.warnings })
+}
+
+/// The way in where the stanza couldn't be written, and what is told after the report.
+pub(super) fn unwritten(
+    session: &Session<'_>,
+    args: &cli::Attach,
+    picked: &pick::Picked,
+    seat: SeatName,
+    failure: Failure,
+) -> (Way, Option<Failure>) {
+    let pod = picked.pod.name();
+    let enter = session.kubectl.enter(picked.pod.namespace(), pod, &seat.to_string());
+    let ssh = wire::Ssh::none(format!("no stanza was written: {}", failure.message), Some(enter));
+    let target = args.pod.target.as_ref().map(|c| format!(" -c {}", word(c))).unwrap_or_default();
+    let failure = failure
+        .because(format!("{seat} runs, and only its ssh stanza is missing"))
+        .hint(session.verb("ssh-config", &format!("{pod}{target}")));
+    (Way { ssh, printed: None, warnings: Vec::new() }, Some(failure))
 }
 
 /// `--dry-run`'s report: nothing was written and nothing measured.

@@ -44,7 +44,7 @@ pub fn local(args: &cli::Attach, settings: &Settings, cluster: &ClusterArgs) -> 
     let identity = ssh::keys::find(settings, args.ssh.identity.as_deref())?;
     let image = image(args.image.as_deref(), settings)?;
     let cluster = Cluster::resolve(cluster, settings)?;
-    ssh::check(settings, &cluster)?;
+    ssh::check(settings, &cluster, !args.is_dry_run() && !args.ssh.print_config)?;
     Ok(Local { identity, image, cluster })
 }
 
@@ -85,7 +85,8 @@ pub fn run(args: &cli::Attach, session: &Session<'_>, local: &Local) -> Result<D
         plan(args, local, &picked, &target).map_err(|no| explain::no_mount(session, &picked.pod, &no))?;
     // Box 4: can anything start beside it?
     startable(session, &picked.pod, &target)?;
-    let mut warnings = explain::restarts(&picked.pod, &target.name);
+    let mut warnings = std::mem::take(&mut picked.warnings);
+    warnings.extend(explain::restarts(&picked.pod, &target.name));
     let ids = ids(args, &picked.pod, &target.name);
     let mut steps = Vec::new();
     // Boxes 5 and 6: a running seat, else the ladder.
@@ -104,16 +105,12 @@ pub fn run(args: &cli::Attach, session: &Session<'_>, local: &Local) -> Result<D
         match walk(args, session, &mut picked.pod, &mut plan, facts, &mut steps, &mut warnings)? {
             Walk::Landed(landed) => seat = Some(landed),
             Walk::WouldLand(rung, name) => {
-                return Ok(Answer::Attach(Box::new(assemble::dry_run(
-                    session,
-                    &picked,
-                    &target,
-                    &plan,
-                    ids,
-                    (name, rung),
-                    (steps, warnings),
-                )))
-                .into());
+                let walked = (steps, warnings);
+                let report = assemble::dry_run(session, &picked, &target, &plan, ids, (name, rung), walked);
+                let failure = args.require.and_then(|wanted| {
+                    explain::required(session, wanted, picked.pod.name(), &explain::Got::Would(rung), args)
+                });
+                return Ok(Done { answer: Answer::Attach(Box::new(report)), failure });
             }
         }
     }
@@ -140,7 +137,20 @@ pub fn run(args: &cli::Attach, session: &Session<'_>, local: &Local) -> Result<D
         }
     }
     // Boxes 8 and 9: the stanza, whose alias the report says.
-    let ssh = assemble::ssh(&args.ssh, session, &local.identity, &picked, seat.name, measured.as_ref().ok())?;
+    let way = assemble::ssh(
+        &args.ssh,
+        session,
+        &local.identity,
+        &picked,
+        (seat.name, seat.reused),
+        measured.as_ref().ok(),
+    );
+    let (ssh, unwritten) = match way {
+        Ok(way) => (way, None),
+        Err(failure) if args.ssh.print_config => return Err(failure),
+        // The seat was landed, and its report isn't lost.
+        Err(failure) => assemble::unwritten(session, args, &picked, seat.name, failure),
+    };
     if let Some(text) = ssh.printed {
         return Ok(Answer::Text(text).into());
     }
@@ -161,7 +171,10 @@ pub fn run(args: &cli::Attach, session: &Session<'_>, local: &Local) -> Result<D
     let report = report.value(session);
     let failure = match measured {
         Err(why) => Some(explain::unmeasured(session, &report, &why)),
-        Ok(_) => args.require.and_then(|rung| explain::required(session, rung, &report, args)),
+        Ok(_) => unwritten.or_else(|| {
+            let got = explain::Got::Measured(report.rung.measured);
+            args.require.and_then(|rung| explain::required(session, rung, &report.pod.name, &got, args))
+        }),
     };
     session.ui.clear();
     Ok(Done { answer: Answer::Attach(Box::new(report)), failure })
@@ -256,7 +269,11 @@ fn walk(
     match walked {
         Walked::Landed(name, rung) => Ok(Walk::Landed(Seat { name, rung, reused: false, other_key: false })),
         Walked::Ended(End::WouldLand(rung), name) => Ok(Walk::WouldLand(rung, name)),
-        Walked::Ended(end, _) => Err(explain::ended(session, pod, plan, &end, steps)),
+        Walked::Ended(end, _) => {
+            // A dry run that ends with a right that is missing.
+            steps.retain(|step| step.outcome != Outcome::WouldLand);
+            Err(explain::ended(session, pod, plan, &end, steps))
+        }
     }
 }
 

@@ -169,7 +169,15 @@ pub(super) fn below_ceiling(ceiling: Option<Rung>, found: &Found) -> Option<Stri
 
 /// A call was cut off in the middle of the walk. `written`: a seat that may be stored.
 pub(super) fn cut_off(session: &Session<'_>, pod: &Pod, written: Option<SeatName>, error: Error) -> Failure {
+    let gone = matches!(error, Error::Refused(Refusal::NotFound(_)));
     let failure = Failure::from(error);
+    if gone {
+        let failure = failure.hint(session.command(&["get", "pods"]));
+        return match written {
+            Some(name) => failure.because(pod_gone(pod, name)),
+            None => failure.because("nothing was written"),
+        };
+    }
     match written {
         // The write may have been answered after nobody listened any more.
         Some(name) => failure
@@ -232,12 +240,16 @@ pub(super) fn unreachable(
     error: Error,
 ) -> Failure {
     let interrupted = error == Error::Interrupted;
+    let cut = matches!(error, Error::Refused(Refusal::Node(_) | Refusal::Upgrade(_)));
     let gone = matches!(error, Error::Refused(Refusal::NoContainer(_) | Refusal::NotFound(_)));
     let deadline = matches!(error, Error::Deadline { .. });
     let failure = Failure::from(error);
     let entered = format!("{seat} is in the pod; the next attach enters it where it runs");
     if interrupted {
         return failure.because(entered).hint(session.again(pod.name()));
+    }
+    if (gone || cut) && is_gone(session, pod) {
+        return failure.because(pod_gone(pod, seat)).hint(session.command(&["get", "pods"]));
     }
     if gone {
         return match ending(session, pod, target, seat) {
@@ -255,6 +267,19 @@ pub(super) fn unreachable(
         failure
     };
     failure.because(entered)
+}
+
+fn pod_gone(pod: &Pod, seat: SeatName) -> String {
+    format!("pod {} is gone, and {seat} with it", pod.name())
+}
+
+/// Is there no such pod any more, or another of the same name?
+fn is_gone(session: &Session<'_>, pod: &Pod) -> bool {
+    match session.kubectl.get_pod(pod.name()).and_then(Started::finish) {
+        Ok(now) => now.pointer("/metadata/uid").is_some_and(|uid| uid != pod.uid()),
+        Err(Error::Refused(Refusal::NotFound(_))) => true,
+        Err(_) => false,
+    }
 }
 
 /// Why a seat that ran is gone.
@@ -344,7 +369,6 @@ fn refused(session: &Session<'_>, pod: &Pod, refusal: &Refusal) -> Failure {
         | Refusal::Rbac(_)
         | Refusal::Forbidden(_)
         | Refusal::Invalid(_)
-        | Refusal::NotFound(_)
         | Refusal::Unreachable(_)
         | Refusal::Slow(_)
         | Refusal::Credentials(_)
@@ -354,6 +378,7 @@ fn refused(session: &Session<'_>, pod: &Pod, refusal: &Refusal) -> Failure {
         | Refusal::Node(_)
         | Refusal::Upgrade(_)
         | Refusal::Exited(_) => failure,
+        Refusal::NotFound(_) => failure.hint(session.command(&["get", "pods"])),
     }
 }
 
@@ -407,21 +432,30 @@ pub(super) fn unmeasured(session: &Session<'_>, report: &Attach, why: &Unmeasure
         .hint(session.command(&["logs", pod, "-c", seat, "--tail=20"]))
 }
 
+/// What there is of what `--require` asks for.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Got {
+    /// The seat's own answer.
+    Measured(Option<Rung>),
+    /// `--dry-run`: the rung that would land.
+    Would(Rung),
+}
+
 /// `--require`, where it isn't met.
 pub(super) fn required(
     session: &Session<'_>,
     rung: Rung,
-    report: &Attach,
+    pod: &str,
+    got: &Got,
     args: &cli::Attach,
 ) -> Option<Failure> {
-    let measured = report.rung.measured;
-    if measured.is_some_and(|m| m >= rung) {
-        return None;
-    }
-    let got =
-        measured.map_or_else(|| "nothing was measured".to_owned(), |m| format!("the seat measures {m}"));
+    let got = match *got {
+        Got::Measured(Some(m)) | Got::Would(m) if m >= rung => return None,
+        Got::Measured(Some(m)) => format!("the seat measures {m}"),
+        Got::Measured(None) => "nothing was measured".to_owned(),
+        Got::Would(m) => format!("the seat would measure {m}"),
+    };
     let mut failure = Failure::new(Kind::Require, format!("--require {rung}: {got}"));
-    let pod = &report.pod.name;
     if args.max_rung.is_none_or(|ceiling| ceiling < rung) {
         failure = failure.hint(session.again(&format!("{pod} --new --max-rung {rung} --require {rung}")));
     }

@@ -23,6 +23,8 @@ pub struct Picked {
     pub context: Context,
     /// What the API server calls the user, where it says.
     pub owner: Option<String>,
+    /// What a person should know about it, one line each.
+    pub warnings: Vec<String>,
 }
 
 /// What was typed.
@@ -73,17 +75,49 @@ pub fn pod(session: &Session<'_>, asked: Option<&str>, prompt: bool) -> Result<P
         plugin: false,
     });
     kubectl.pin(&context);
-    if whoami.is_none() {
-        whoami = kubectl.whoami().ok();
-    }
-    let owner = match whoami.map(Started::finish) {
-        // What can't be read back from a seat's environment would never be found again.
-        Some(Ok(owner)) => env::OWNER.parse(Some(&owner)),
-        Some(Err(Error::Interrupted)) => return Err(Error::Interrupted.into()),
-        // An old server has no such review, and a user may be denied it: the seat then has no owner.
-        Some(Err(_)) | None => None,
+    let (owner, warnings) = owner(kubectl, whoami)?;
+    Ok(Picked { pod, why, context, owner, warnings })
+}
+
+/// Who is asking. A failure that passes isn't an answer: without an owner every run would land one
+/// more seat, for the pod's life.
+fn owner(
+    kubectl: &Kubectl,
+    first: Option<Started<'_, String>>,
+) -> Result<(Option<String>, Vec<String>), Failure> {
+    let passing = |error: &Error| {
+        matches!(
+            error,
+            Error::Deadline { .. }
+                | Error::Refused(Refusal::Unreachable(_) | Refusal::Slow(_) | Refusal::Credentials(_))
+        )
     };
-    Ok(Picked { pod, why, context, owner })
+    let mut answer = match first {
+        Some(first) => first.finish(),
+        None => kubectl.whoami().and_then(Started::finish),
+    };
+    if answer.as_ref().is_err_and(passing) {
+        answer = kubectl.whoami().and_then(Started::finish);
+    }
+    let why = match answer {
+        // What can't be read back from a seat's environment would never be found again.
+        Ok(owner) => match env::OWNER.parse(Some(&owner)) {
+            Some(owner) => return Ok((Some(owner), Vec::new())),
+            None => "its name for you can't stand in a seat's environment".to_owned(),
+        },
+        Err(Error::Interrupted) => return Err(Error::Interrupted.into()),
+        Err(error) if passing(&error) => {
+            return Err(Failure::from(error)
+                .because("who is asking isn't known, and a seat is its owner's: nothing was written"));
+        }
+        // An old server has no such review, and a user may be denied it.
+        Err(error) => error.to_string().lines().next().unwrap_or_default().to_owned(),
+    };
+    let warning = format!(
+        "the cluster doesn't say who you are ({}): the seat names no owner, and only your key finds it again",
+        escape(&why, 200)
+    );
+    Ok((None, vec![warning]))
 }
 
 fn parse(asked: Option<&str>) -> Result<Query, Failure> {

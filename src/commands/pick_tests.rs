@@ -69,3 +69,28 @@ fn a_table_lines_up() {
     assert_eq!(text.lines().next().unwrap(), "NAME           READY  STATUS            AGE");
     assert_eq!(text.lines().nth(1).unwrap(), "api            1/1    Running           3m");
 }
+
+#[test]
+fn who_asks_is_asked_twice_and_a_cluster_that_cannot_say_is_told_from_one_that_is_away() {
+    use crate::kubectl::fake::{fails, kubectl, ok};
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    let user = || ok(json!({"status": {"userInfo": {"username": "me"}}}));
+    let asked =
+        |fails_first: usize, words: &'static str| {
+            let count = AtomicUsize::new(0);
+            let (kubectl, calls) = kubectl(move |_, _| {
+                if count.fetch_add(1, Ordering::Relaxed) < fails_first { fails(words) } else { user() }
+            });
+            let said = owner(&kubectl, kubectl.whoami().ok());
+            let calls = calls.lock().unwrap().len();
+            (said, calls)
+        };
+    let away = "Unable to connect to the server: dial tcp 10.0.0.1:443: connect: connection refused";
+    assert_eq!(asked(0, ""), (Ok((Some("me".into()), vec![])), 1));
+    assert_eq!(asked(1, away), (Ok((Some("me".into()), vec![])), 2));
+    let (said, calls) = asked(9, away);
+    assert!(said.unwrap_err().causes.iter().any(|c| c.contains("nothing was written")) && calls == 2);
+    let (said, calls) = asked(9, "error: the selfsubjectreviews API is not enabled in the cluster");
+    let (who, warnings) = said.unwrap();
+    assert!(who.is_none() && calls == 1 && warnings[0].contains("not enabled"), "{warnings:?}");
+}

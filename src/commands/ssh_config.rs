@@ -17,7 +17,7 @@ use crate::ssh;
 /// When there is no such seat, or it can't be entered by ssh.
 pub fn run(args: &cli::SshConfig, session: &Session<'_>) -> Result<Done, Failure> {
     let identity = ssh::keys::find(session.settings, args.ssh.identity.as_deref())?;
-    ssh::check(session.settings, session.cluster)?;
+    ssh::check(session.settings, session.cluster, !args.ssh.print_config)?;
     let picked = pick::pod(session, args.pod.pod.as_deref(), !args.pod.no_prompt)?;
     let pod = &picked.pod;
     let asked = args.pod.target.as_deref();
@@ -42,19 +42,21 @@ pub fn run(args: &cli::SshConfig, session: &Session<'_>) -> Result<Done, Failure
         Unmeasured::Exec(error @ (Error::Refused(_) | Error::Interrupted)) => error.into(),
         other => Failure::cluster(format!("{seat} couldn't be measured: {other}")),
     })?;
-    let way = assemble::ssh(&args.ssh, session, &identity, &picked, seat, Some(&measured))?;
+    let way = assemble::ssh(&args.ssh, session, &identity, &picked, (seat, true), Some(&measured))?;
     if let Some(text) = way.printed {
         return Ok(Answer::Text(text).into());
     }
     if way.ssh.alias.is_none() {
         let failure = Failure::cluster(way.ssh.why.unwrap_or_default());
-        return Err(way.ssh.instead.into_iter().fold(failure, Failure::hint));
+        let failure = way.ssh.instead.into_iter().fold(failure, Failure::hint);
+        return Err(failure.hint(session.kubectl.enter(pod.namespace(), pod.name(), &seat.to_string())));
     }
     let text = format!(
         "{}\n{}",
         way.ssh.config.as_deref().unwrap_or_default(),
         way.ssh.alias.as_ref().map(|alias| format!("ssh {alias}\n")).unwrap_or_default()
     );
+    let warnings: Vec<&String> = picked.warnings.iter().chain(&way.warnings).collect();
     let value = json!({
         "schema": "podbench/ssh-config/v1",
         "context": picked.context.name,
@@ -62,7 +64,7 @@ pub fn run(args: &cli::SshConfig, session: &Session<'_>) -> Result<Done, Failure
         "pod": pod.name(),
         "seat": seat.to_string(),
         "ssh": way.ssh,
-        "warnings": way.warnings,
+        "warnings": warnings,
     });
     Ok(Answer::Value(value, text).into())
 }

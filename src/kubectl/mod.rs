@@ -316,6 +316,16 @@ impl<T> Started<'_, T> {
         let read = self.read;
         read(&self.running.finish()?)
     }
+
+    /// Waits for the answer, at most so long from now.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn finish_within(mut self, limit: Duration) -> Result<T, Error> {
+        let total = &mut self.running.call.limits.total;
+        *total = (*total).min(self.running.started.elapsed() + limit);
+        self.finish()
+    }
 }
 
 fn json(bytes: &[u8]) -> Result<Value, Error> {

@@ -71,7 +71,7 @@ impl<'k> Landing<'k> {
                 },
                 Next::Land(security) => {
                     if let Some(review) = enter.take()
-                        && let Some(refusal) = no_entry(kubectl, pod, plan, review)?
+                        && let Some(refusal) = no_entry(kubectl, pod, plan, review.finish())?
                     {
                         return Ok(Walked::Ended(End::Refused(refusal), next_name(pod)));
                     }
@@ -81,6 +81,15 @@ impl<'k> Landing<'k> {
                     }
                 }
                 Next::Done(rung) => return Ok(Walked::Landed(next_name(pod), rung)),
+                Next::End(end @ End::WouldLand(_)) => {
+                    // It has had the whole rehearsal's time; without an answer nothing is known.
+                    let allowed = enter.take().map(|review| review.finish_within(REVIEW));
+                    let refusal = match allowed {
+                        Some(answer) => no_entry(kubectl, pod, plan, answer)?,
+                        None => None,
+                    };
+                    return Ok(Walked::Ended(refusal.map_or(end, End::Refused), next_name(pod)));
+                }
                 Next::End(end) => return Ok(Walked::Ended(end, next_name(pod))),
             };
         }
@@ -122,6 +131,8 @@ impl<'k> Landing<'k> {
 }
 
 const EXEC: &str = "pods/exec";
+/// How much longer than its rehearsals a dry run waits for the access review.
+const REVIEW: Duration = Duration::from_secs(3);
 
 /// May the user enter a seat at all? Until 1.35 an exec over websockets needed `get` and no
 /// `create`.
@@ -129,14 +140,14 @@ fn no_entry(
     kubectl: &Kubectl,
     pod: &Pod,
     plan: &Plan,
-    review: Started<'_, bool>,
+    review: Result<bool, Error>,
 ) -> Result<Option<Refusal>, Error> {
     let answered = |answer: Result<bool, Error>| match answer {
         Err(Error::Interrupted) => Err(Error::Interrupted),
         // A server that doesn't answer this question answers the exec.
         other => Ok(other.unwrap_or(true)),
     };
-    if answered(review.finish())? {
+    if answered(review)? {
         return Ok(None);
     }
     let old = || -> Result<bool, Error> {

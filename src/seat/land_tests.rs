@@ -172,6 +172,27 @@ fn who_may_not_enter_a_seat_lands_none() {
 }
 
 #[test]
+fn a_dry_run_says_what_attach_would_say_about_a_missing_right() {
+    let ended = |allowed: Option<bool>| {
+        let (kubectl, calls) = kubectl(move |line, stdin| match allowed {
+            Some(allowed) if line.contains("selfsubject") => ok(json!({"status": {"allowed": allowed}})),
+            None if line.contains("selfsubject") => fails("nobody knows"),
+            _ if line.contains("/version") => ok(json!({"major": "1", "minor": "36"})),
+            _ => api(line, stdin),
+        });
+        let mut ladder = Ladder::new(Facts { rehearse_only: true, ..facts() });
+        let landing = Landing::new(&kubectl, Duration::from_secs(5));
+        let walked = landing.walk(&mut Pod::new(pod("1", &[])).unwrap(), &mut plan(), &mut ladder);
+        assert!(!verbs(&calls).contains(&"replace"));
+        walked.unwrap()
+    };
+    assert!(matches!(ended(Some(false)), Walked::Ended(End::Refused(Refusal::Rbac(_)), _)));
+    for fine in [Some(true), None] {
+        assert!(matches!(ended(fine), Walked::Ended(End::WouldLand(Rung::Degraded), _)));
+    }
+}
+
+#[test]
 fn an_old_server_lets_in_who_may_only_get_exec() {
     let (kubectl, _) = kubectl(|line, stdin| {
         if line.contains("selfsubject") {

@@ -9,6 +9,8 @@ use serde_json::Value;
 pub struct Rewrite {
     /// `SYS_PTRACE` was asked for and isn't there.
     pub ptrace_stripped: bool,
+    /// `SYS_PTRACE` isn't there, and nothing else is either: `ALL` was added to `drop`.
+    pub all_dropped: bool,
     /// `runAsNonRoot: true` stands beside uid 0: the kubelet will refuse to start it.
     pub non_root_forced: bool,
     /// Another uid or gid than asked for: the stored ones, in words.
@@ -26,6 +28,9 @@ impl Rewrite {
         let uid = got.get("runAsUser").and_then(Value::as_u64);
         rewrite.ptrace_stripped =
             caps(asked, "add").contains(&"SYS_PTRACE") && !caps(got, "add").contains(&"SYS_PTRACE");
+        rewrite.all_dropped = rewrite.ptrace_stripped
+            && caps(got, "drop").contains(&"ALL")
+            && !caps(asked, "drop").contains(&"ALL");
         rewrite.non_root_forced = got.get("runAsNonRoot") == Some(&Value::Bool(true)) && uid == Some(0);
         let ids: Vec<String> = ["runAsUser", "runAsGroup"]
             .into_iter()
@@ -140,7 +145,11 @@ mod tests {
     #[test]
     fn a_stripped_capability_shows_in_every_spelling() {
         assert!(full(|s| s["securityContext"]["capabilities"] = Value::Null).ptrace_stripped);
-        assert!(full(|s| s["securityContext"]["capabilities"] = json!({"drop": ["ALL"]})).ptrace_stripped);
+        let dropped = full(|s| s["securityContext"]["capabilities"] = json!({"drop": ["ALL"]}));
+        assert!(dropped.ptrace_stripped && dropped.all_dropped);
+        assert!(!full(|s| s["securityContext"]["capabilities"] = Value::Null).all_dropped);
+        let kept = full(|s| s["securityContext"]["capabilities"]["drop"] = json!(["ALL"]));
+        assert!(!kept.all_dropped, "SYS_PTRACE is still added");
         assert!(
             !full(|s| s["securityContext"]["capabilities"]["add"] = json!(["CAP_SYS_PTRACE"]))
                 .ptrace_stripped

@@ -63,13 +63,53 @@ impl Layout {
         }
     }
 
-    /// Makes the folders, and takes the lock.
+    /// Does what [`Self::open`] and a write would do, and leaves nothing but the folder and its lock:
+    /// what the disk refuses is known before the cluster is touched.
+    pub(crate) fn rehearse(&self, settings: &Settings) -> Result<(), Failure> {
+        self.rehearse_within(settings, LOCK_LIMIT)
+    }
+
+    fn rehearse_within(&self, settings: &Settings, limit: Duration) -> Result<(), Failure> {
+        not_as_somebody_else(settings, &self.root)?;
+        folder(&self.root)?;
+        let lock = Lock::take(&self.lock(), limit)?;
+        for path in [self.stanzas(), self.sockets()] {
+            let is_new = std::fs::symlink_metadata(&path).is_err();
+            let tried = folder(&path).and_then(|()| try_to_write(&path));
+            if is_new {
+                // Under the lock, so nobody has put anything into it.
+                let _ = std::fs::remove_dir(&path);
+            }
+            tried?;
+        }
+        try_to_write(&self.root)?;
+        self.known().map(|_| drop(lock))
+    }
+
+    /// Takes the lock, and makes the folders.
     pub(crate) fn open(&self, settings: &Settings) -> Result<Lock, Failure> {
         not_as_somebody_else(settings, &self.root)?;
         folder(&self.root)?;
+        let lock = Lock::take(&self.lock(), LOCK_LIMIT)?;
         folder(&self.stanzas())?;
         folder(&self.sockets())?;
-        Lock::take(&self.root.join("lock"), LOCK_LIMIT)
+        Ok(lock)
+    }
+
+    fn lock(&self) -> PathBuf {
+        self.root.join("lock")
+    }
+
+    /// What known_hosts says; empty where there is none.
+    pub(crate) fn known(&self) -> Result<String, Failure> {
+        let path = self.known_hosts();
+        match read(&path)? {
+            Found::Nothing => Ok(String::new()),
+            Found::Text(text) => Ok(text),
+            Found::Foreign => {
+                Err(Failure::new(Kind::Disk, format!("{} is not a file that podbench wrote", shown(&path))))
+            }
+        }
     }
 }
 
@@ -86,6 +126,15 @@ fn not_as_somebody_else(settings: &Settings, root: &Path) -> Result<(), Failure>
         .hint("sudo -H podbench attach"));
     }
     Ok(())
+}
+
+/// Writes a file there, as large as a stanza gets, and removes it.
+fn try_to_write(folder: &Path) -> Result<(), Failure> {
+    let wrong = |e: io::Error| disk("nothing can be written there", folder, &e);
+    let mut file =
+        tempfile::Builder::new().prefix(".podbench-try").suffix(".tmp").tempfile_in(folder).map_err(wrong)?;
+    file.write_all(&[b'#'; 4096]).map_err(wrong)?;
+    file.as_file().sync_data().map_err(wrong)
 }
 
 /// Makes a folder of 0700, or checks one that is there. A symbolic link to a folder is fine.
@@ -128,15 +177,25 @@ pub(crate) struct Lock {
 impl Lock {
     pub(crate) fn take(path: &Path, limit: Duration) -> Result<Self, Failure> {
         let wrong = |e: io::Error| disk("the lock can't be taken", path, &e);
-        let nofollow = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
+        let not_a_file = || {
+            Failure::new(Kind::Disk, format!("{} is not a regular file, so it can't be a lock", shown(path)))
+        };
+        if std::fs::symlink_metadata(path).is_ok_and(|meta| !meta.is_file()) {
+            return Err(not_a_file());
+        }
+        // A pipe that is put there meanwhile would keep an open waiting for its reader.
+        let flags = (rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK).bits().cast_signed();
         let file = OpenOptions::new()
             .create(true)
             .truncate(false)
             .write(true)
             .mode(0o600)
-            .custom_flags(nofollow)
+            .custom_flags(flags)
             .open(path)
             .map_err(wrong)?;
+        if !file.metadata().map_err(wrong)?.is_file() {
+            return Err(not_a_file());
+        }
         let start = Instant::now();
         loop {
             match file.try_lock() {

@@ -72,17 +72,30 @@ pub struct Installed {
     pub warnings: Vec<String>,
 }
 
-/// Refuses, before the cluster is touched, what no stanza could be written for.
+/// Refuses, before the cluster is touched, what no stanza could be written for. `writes`: the disk is
+/// tried too; nothing is written otherwise.
 ///
 /// # Errors
-/// When the environment holds a secret or something that can't stand in an ssh configuration.
-pub fn check(settings: &Settings, cluster: &Cluster) -> Result<(), Failure> {
+/// When the environment holds a secret or something that can't stand in an ssh configuration, or
+/// the disk says no.
+pub fn check(settings: &Settings, cluster: &Cluster, writes: bool) -> Result<(), Failure> {
     freeze::environment(settings, cluster, true)?;
     if let Some(file) = &cluster.kubeconfig {
         freeze::one_line("--kubeconfig", file.as_os_str())?;
     }
     freeze::one_line("the path of kubectl", cluster.kubectl.as_os_str())?;
-    Layout::new(settings).check(settings)
+    let layout = Layout::new(settings);
+    if !writes {
+        return layout.check(settings);
+    }
+    layout.rehearse(settings).map_err(|failure| match failure.kind {
+        Kind::Disk => failure
+            .because("podbench keeps its ssh stanzas there; the cluster wasn't touched")
+            .hint("export PODBENCH_CONFIG_DIR=FOLDER"),
+        Kind::Bug | Kind::Input | Kind::Cluster | Kind::Require | Kind::Deadline | Kind::Interrupted => {
+            failure
+        }
+    })
 }
 
 /// Writes the stanza and the host's key.
@@ -111,16 +124,7 @@ pub fn install(
         proxy: &proxy,
     };
     // The key first: a stanza without its key is a host that can't be reached.
-    let known = match files::read(&known_hosts)? {
-        Found::Nothing => String::new(),
-        Found::Text(text) => text,
-        Found::Foreign => {
-            return Err(Failure::new(
-                Kind::Disk,
-                format!("{} is not a file that podbench wrote", known_hosts.display()),
-            ));
-        }
-    };
+    let known = layout.known()?;
     let config = layout.stanza(&alias);
     let name = owner.host_key_alias();
     let mut hosts = known_hosts::with(&known, &name, &seat.host_key);

@@ -100,3 +100,36 @@ fn somebody_elses_folder_is_refused_before_anything_is_written() {
     let failure = layout.check(&settings).unwrap_err();
     assert!(failure.message.contains("you are root") && !layout.root.exists(), "{failure}");
 }
+
+#[test]
+fn a_rehearsal_finds_what_the_disk_refuses_and_leaves_no_stanza_folder() {
+    let temp = tempfile::tempdir().unwrap();
+    let settings = Settings::bare(temp.path());
+    let layout = Layout::new(&settings);
+    let rehearse = || layout.rehearse_within(&settings, Duration::ZERO);
+    rehearse().unwrap();
+    let left: Vec<_> = std::fs::read_dir(&layout.root).unwrap().flatten().map(|e| e.file_name()).collect();
+    assert_eq!(left, ["lock"]);
+    std::fs::create_dir(layout.known_hosts()).unwrap();
+    assert!(rehearse().unwrap_err().message.contains("known_hosts"));
+    std::fs::remove_dir(layout.known_hosts()).unwrap();
+    std::fs::write(layout.stanzas(), "").unwrap();
+    assert_eq!(rehearse().unwrap_err().kind, Kind::Disk);
+    std::fs::remove_file(layout.stanzas()).unwrap();
+    let held = Lock::take(&layout.lock(), Duration::ZERO).unwrap();
+    assert!(rehearse().unwrap_err().message.contains("another podbench"));
+    drop(held);
+    std::fs::remove_file(layout.lock()).unwrap();
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        layout.lock(),
+        rustix::fs::FileType::Fifo,
+        rustix::fs::Mode::from_raw_mode(0o600),
+        0,
+    )
+    .unwrap();
+    assert!(rehearse().unwrap_err().message.contains("regular file"));
+    std::fs::remove_dir_all(&layout.root).unwrap();
+    std::os::unix::fs::symlink(temp.path().join("nowhere"), &layout.root).unwrap();
+    assert_eq!(rehearse().unwrap_err().kind, Kind::Disk);
+}
