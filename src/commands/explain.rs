@@ -257,6 +257,8 @@ pub(super) fn unreachable(
             None => failure.because(entered).hint(session.again(pod.name())),
         };
     }
+    // The server names the kubelet by its address, which tells a person nothing.
+    let failure = if cut { failure.because(format!("the pod is on node {}", pod.node())) } else { failure };
     let failure = if deadline {
         failure.because(format!("the way to node {} may be broken", pod.node())).hint(session.bare(&[
             "get",
