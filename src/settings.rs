@@ -281,7 +281,12 @@ fn kubectl(flag: Option<&Path>, settings: &Settings) -> Result<PathBuf, Failure>
     // Absolute, because ssh runs it later from wherever it is; a `kubectl` of a relative PATH entry
     // would be another one there.
     let found = which::which_in(wanted, Some(&settings.path), &settings.cwd).ok().filter(|p| p.is_absolute());
+    let named = settings.cwd.join(wanted);
     found.ok_or_else(|| match whence {
+        Some(whence) if named.is_file() => Failure::input(format!(
+            "{whence} names `{}`, and it isn't executable",
+            text::escape(&wanted.to_string_lossy(), 200)
+        )),
         Some(whence) => Failure::input(format!(
             "{whence} names `{}`, and there is no such program",
             text::escape(&wanted.to_string_lossy(), 200)

@@ -220,7 +220,14 @@ fn credentials(m: &Measurement) -> Vec<Blocker> {
     if has && !foreign_namespace {
         return found;
     }
+    const FULL: &str = "CAP_SYS_PTRACE: podbench attach POD --new --max-rung full";
     match (differs(&target.uids, &m.seat.uids), differs(&target.gids, &m.seat.gids)) {
+        // A seat at root's ids is the full rung, and `--target-uid 0` asks for none.
+        (Some((uid, own)), _) if uid.is_root() => found.push(blocker(
+            if own.is_root() { Kind::Capability } else { Kind::Uid },
+            format!("the seat runs as uid {own}, the target as uid {uid}, and the kernel compares them"),
+            FULL,
+        )),
         (Some((uid, own)), _) if own.is_root() => found.push(blocker(
             Kind::Capability,
             format!("the seat is root without CAP_SYS_PTRACE, and the target runs as uid {uid}"),

@@ -103,6 +103,7 @@ fn stop(error: &clap::Error, json: bool) -> Stop {
         let mut parts = said.split("\n\n").map(str::trim).filter(|p| !p.is_empty());
         let mut failure = Failure::input(parts.next().unwrap_or("the command line is wrong"));
         failure.causes = parts.map(str::to_owned).collect();
+        let failure = failure.hint("podbench --help");
         let text = format!("{:#}\n", failure.to_json());
         return Stop { to_stderr: false, code, plain: text.clone(), colored: text };
     }

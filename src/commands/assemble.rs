@@ -92,7 +92,9 @@ impl Report<'_> {
                 cap_eff: m.and_then(|m| m.seat.cap_eff.value().copied()),
             },
             supports: supports(self.measured.as_ref().map(|m| *m).map_err(String::as_str), &self.ssh, &exec),
-            blocker: m.and_then(oracle::primary).map(|b| wire::of_pod(b, self.picked.pod.name())),
+            blocker: m
+                .and_then(oracle::primary)
+                .map(|b| wire::of_pod(b, self.picked.pod.name(), self.picked.pod.namespace())),
             measurement: m.cloned(),
             ssh: self.ssh,
             resized: None,

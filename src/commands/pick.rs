@@ -140,6 +140,11 @@ fn parse(asked: Option<&str>) -> Result<Query, Failure> {
             );
         }
     };
+    if name.is_empty() && asked.contains('/') {
+        return Err(
+            Failure::input(format!("{asked} needs a name")).because("such as pod/NAME or deploy/NAME")
+        );
+    }
     // It becomes a word of kubectl's command line: what can't be in a name is refused here. A part of
     // one, in any case, is less than `is_dns` asks for.
     let plain = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'.';

@@ -13,6 +13,7 @@ fn what_is_typed_names_a_pod_or_something_that_has_pods() {
     for bad in ["", "a b", "a\u{1b}", "pod/", "node/x", "a;b", "deploy/-x", "a/b/c", "$(x)"] {
         assert!(query(bad).is_err(), "{bad:?}");
     }
+    assert_eq!(query("pod/").unwrap_err().message, "pod/ needs a name");
 }
 
 #[test]

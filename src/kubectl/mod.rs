@@ -313,8 +313,14 @@ impl<T> Started<'_, T> {
     /// # Errors
     /// When there is none.
     pub fn finish(self) -> Result<T, Error> {
-        let read = self.read;
-        read(&self.running.finish()?)
+        let (read, kubectl) = (self.read, self.running.kubectl);
+        read(&self.running.finish()?).map_err(|error| match error {
+            Error::Answer { what, why } if what == "JSON" => {
+                let program = kubectl.scope.cluster.kubectl.display();
+                Error::Answer { what, why: format!("{why}; {program} gave it") }
+            }
+            other => other,
+        })
     }
 
     /// Waits for the answer, at most so long from now.
@@ -334,7 +340,7 @@ fn json(bytes: &[u8]) -> Result<Value, Error> {
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
-        let message = error.to_string();
+        let message = plain(&error.to_string());
         match error {
             Error::Start { .. } => Self::input(message)
                 .because("podbench reaches the cluster through kubectl and nothing else")
@@ -349,15 +355,21 @@ impl From<Error> for Failure {
                     .because(format!("podbench ended `{call}`"))
                     .line(Line::bare(&["get", "--raw", "/readyz", "--request-timeout=5s"]))
             }
-            Error::TooMuch { .. } | Error::Answer { .. } => Self::cluster(message),
+            Error::Answer { .. } => Self::cluster(message).line(Line::bare(&["version", "--client"])),
+            Error::TooMuch { .. } => Self::cluster(message),
             Error::Interrupted => Self::new(Kind::Interrupted, "interrupted"),
         }
     }
 }
 
+/// kubectl's words behind an `error: ` of ours, and without a field's name that is empty.
+fn plain(words: &str) -> String {
+    words.strip_prefix("error: ").unwrap_or(words).replace(" is invalid: : ", " is invalid: ")
+}
+
 /// A refusal as a person is told it, where nobody knows more about what was tried.
 fn refused(refusal: &Refusal) -> Failure {
-    let failure = Failure::cluster(refusal.words());
+    let failure = Failure::cluster(plain(&refusal.words()));
     match refusal {
         Refusal::Rbac(right) => rbac_hints(failure.because("RBAC: a role that grants it is missing"), right),
         Refusal::Unreachable(_) => {

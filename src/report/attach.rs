@@ -230,13 +230,14 @@ pub struct Resized {
     pub to: serde_json::Value,
 }
 
-/// The same blocker with the pod's name in its commands: who judges readings doesn't know it, and
-/// writes `POD`.
+/// The same blocker with the pod's name and namespace in its commands: who judges readings doesn't
+/// know them, and writes `POD`.
 #[must_use]
-pub fn of_pod(blocker: Blocker, pod: &str) -> Blocker {
-    let named: Vec<&str> =
-        blocker.remedy.split(' ').map(|word| if word == "POD" { pod } else { word }).collect();
-    Blocker { remedy: named.join(" "), ..blocker }
+pub fn of_pod(blocker: Blocker, pod: &str, namespace: &str) -> Blocker {
+    let named = if namespace.is_empty() { pod.to_owned() } else { format!("{pod} -n {namespace}") };
+    let words: Vec<&str> =
+        blocker.remedy.split(' ').map(|word| if word == "POD" { &named } else { word }).collect();
+    Blocker { remedy: words.join(" "), ..blocker }
 }
 
 /// What it cost.

@@ -206,7 +206,11 @@ fn blockers(page: &mut Page, report: &Attach) {
     page.hang(&" ".repeat(LABEL), LABEL, &format!("what lifts it: {}", first.remedy));
     // Lifting the first is not enough where another stands behind it.
     let more = report.measurement.as_ref().map(oracle::blockers).unwrap_or_default();
-    for next in more.into_iter().filter(|b| b.kind != first.kind).map(|b| of_pod(b, &report.pod.name)) {
+    for next in more
+        .into_iter()
+        .filter(|b| b.kind != first.kind)
+        .map(|b| of_pod(b, &report.pod.name, &report.namespace))
+    {
         page.row("and", Ink::Bad, &format!("{}: {}", next.kind, next.detail));
         page.hang(&" ".repeat(LABEL), LABEL, &format!("what lifts it: {}", next.remedy));
     }

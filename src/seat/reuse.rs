@@ -73,8 +73,9 @@ pub fn find(pod: &Pod, plan: &Plan, target: Ids, wanted: Wanted) -> (Option<Foun
     (best, notes)
 }
 
-/// The newest running seat of this owner that looks at this target, whatever its image: for a verb
-/// that lands nothing. Its agent is what answers, so its command has to be the agent's.
+/// The running seat of this owner that looks at this target, on the highest rung and of those the
+/// newest, as in [`find`], but whatever its image: for a verb that lands nothing. Its agent is what
+/// answers, so its command has to be the agent's.
 ///
 /// Where the server doesn't say who asks (`owner` is `None`), no seat has an owner, and each is
 /// anybody's: the key that a seat was landed with is then what says whose it is.
@@ -88,7 +89,12 @@ pub fn mine(pod: &Pod, target: &str, owner: Option<&str>, key: &PublicKey) -> Op
             && (owner.is_some() || lets_in(c, key))
     };
     let seats = pod.containers().into_iter().filter(|c| c.kind == Kind::Ephemeral && c.is_running());
-    seats.filter(is_mine).filter_map(|c| SeatName::parse(c.name())).max()
+    let uid = pod.container(target).and_then(|c| Ids::of(pod, &c).uid);
+    seats
+        .filter(is_mine)
+        .filter_map(|c| Some((rung_of(c.spec.get("securityContext"), uid), SeatName::parse(c.name())?)))
+        .max()
+        .map(|(_, name)| name)
 }
 
 /// Was it landed with this key?

@@ -129,3 +129,13 @@ fn an_owner_with_dollars_finds_their_seat_again() {
         assert_eq!(notes, ["podbench-1 runs and isn't used: its image is seat:1"]);
     }
 }
+
+#[test]
+fn a_verb_that_lands_nothing_takes_the_seat_that_attach_takes() {
+    let mine = || plan("me", KEY);
+    let p = pod(&[(1, mine(), Security::Full, true), (2, mine(), degraded(7), true)]);
+    assert_eq!(found(&p, Wanted::default()), Some(1));
+    let key = PublicKey::parse(KEY).unwrap();
+    let seat = super::mine(&p, &mine().target, Some("me"), &key);
+    assert_eq!(seat.map(|s| s.number()), Some(1));
+}

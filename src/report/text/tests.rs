@@ -284,6 +284,6 @@ fn a_remedy_names_the_pod_and_changes_no_other_word() {
         ("a PODMAN or a POD-like word stays", "a PODMAN or a POD-like word stays"),
         ("", ""),
     ] {
-        assert_eq!(of_pod(blocker(remedy), "api"), blocker(named));
+        assert_eq!(of_pod(blocker(remedy), "api", ""), blocker(named));
     }
 }
