@@ -34,7 +34,7 @@ pub const fn session_argv() -> [&'static str; 2] {
 pub fn sshd_argv(config: &str) -> Vec<String> {
     // -i: the exec's own stdin and stdout are the connection.
     // -e keeps fd 2 open: without it sshd points fd 2 at /dev/null, and in a direct exec the
-    //    runtime takes the closed stderr for the end of the whole stream (tests/e2e, spikes/s1).
+    //    runtime takes the closed stderr for the end of the whole stream (tests/e2e, spikes/s1-exec-fd2).
     // LogLevel=ERROR: no byte on stderr from a healthy connection.
     [SSHD, "-i", "-e", "-f", config, "-o", "LogLevel=ERROR"].map(str::to_owned).to_vec()
 }
