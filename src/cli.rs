@@ -1,20 +1,20 @@
 //! The command line: these types are the help. Flags are spelled as kubectl spells them; a verb or
 //! flag is listed here when it works, not before.
 //!
+//! - `attach`: one file for each verb with flags of its own
 //! - [`values`]: what a flag's text becomes
 //! - [`parse`]: arguments in, a [`Cli`] or something to print out
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
-use podbench_contract::ids::{Gid, Uid};
-use podbench_contract::rung::Rung;
 
 pub mod values;
 
+mod attach;
 mod parse;
 
+pub use attach::Attach;
 pub use parse::{Stop, command, completion, parse};
 pub use values::{Mount, Pull};
 
@@ -167,103 +167,6 @@ pub struct SshArgs {
     /// Print it with sshd run directly, not through the seat's agent
     #[arg(long, requires = "print_config")]
     pub plain: bool,
-}
-
-const ATTACH_EXAMPLES: &str = "\
-Examples:
-  podbench attach api-7d9f                  # that pod
-  podbench attach deploy/web -c server      # a pod of a Deployment, its container `server`
-  podbench attach api --max-rung full       # ask for CAP_SYS_PTRACE first
-  podbench attach api --require degraded    # exit 3 unless the seat can read the target
-  podbench attach api --dry-run             # what would land; nothing is written
-  podbench attach api -o json | jq .rung    # for scripts
-";
-
-/// `podbench attach`.
-#[derive(Args, Clone, Debug)]
-#[command(
-    before_help = ATTACH_EXAMPLES,
-    after_help = "A seat is an ephemeral container: the pod keeps running, and keeps the container's name until the \
-                  pod is replaced."
-)]
-pub struct Attach {
-    /// The pod, and which of its containers.
-    #[command(flatten)]
-    pub pod: PodArgs,
-    /// The target's uid, where neither the pod nor its image says it, or says it wrongly
-    #[arg(long, value_name = "UID", value_parser = values::uid, help_heading = "Seat")]
-    pub target_uid: Option<Uid>,
-    /// The target's gid, likewise
-    #[arg(long, value_name = "GID", value_parser = values::gid, help_heading = "Seat")]
-    pub target_gid: Option<Gid>,
-    /// The most to ask for: full (root with CAP_SYS_PTRACE), degraded (the target's own uid and
-    /// gid), seat (no view of the target); the rungs below it are still tried
-    #[arg(long, value_name = "RUNG", value_parser = values::RungParser, help_heading = "Seat")]
-    pub max_rung: Option<Rung>,
-    /// Exit 3 unless the measured rung is at least this one
-    #[arg(long, value_name = "RUNG", value_parser = values::RungParser, help_heading = "Seat")]
-    pub require: Option<Rung>,
-    /// The seat's image, else $PODBENCH_IMAGE, else the one of this release
-    #[arg(long, value_name = "IMAGE", value_parser = values::image, help_heading = "Seat")]
-    pub image: Option<String>,
-    /// When the node pulls the image: IfNotPresent, Always or Never
-    #[arg(
-        long,
-        value_name = "POLICY",
-        value_enum,
-        ignore_case = true,
-        default_value_t,
-        hide_possible_values = true,
-        help_heading = "Seat"
-    )]
-    pub pull: Pull,
-    /// Land a new seat even where one is running; its name stays in the pod for good
-    #[arg(long, help_heading = "Seat")]
-    pub new: bool,
-    /// Mount a volume that the pod declares, by claim or volume name (repeatable)
-    #[arg(
-        long = "mount",
-        value_name = "CLAIM[:PATH]",
-        action = ArgAction::Append,
-        value_parser = values::mount,
-        help_heading = "Seat"
-    )]
-    pub mounts: Vec<Mount>,
-    /// Don't land a second seat where the first one's ids turn out not to be the target's
-    #[arg(long, help_heading = "Seat")]
-    pub no_correct_ids: bool,
-    /// Don't mount the pod's `podbench-home` volume
-    #[arg(long, help_heading = "Seat")]
-    pub no_seat_identity: bool,
-    /// Don't try ptrace on the target: the report says "not measured"
-    #[arg(long, help_heading = "Seat")]
-    pub no_probe: bool,
-    /// Rehearse every rung on the server, write nothing, and say what would land
-    #[arg(
-        long,
-        value_name = "server",
-        value_parser = ["server"],
-        num_args = 0..=1,
-        require_equals = true,
-        default_missing_value = "server",
-        hide_possible_values = true,
-        help_heading = "Seat"
-    )]
-    pub dry_run: Option<String>,
-    /// How long the seat may take to start, in seconds or as kubectl spells it (90s, 5m)
-    #[arg(long, value_name = "SECONDS", default_value = "120", value_parser = values::seconds, help_heading = "Seat")]
-    pub timeout: Duration,
-    /// The user's side of ssh.
-    #[command(flatten)]
-    pub ssh: SshArgs,
-}
-
-impl Attach {
-    /// Was `--dry-run` given?
-    #[must_use]
-    pub const fn is_dry_run(&self) -> bool {
-        self.dry_run.is_some()
-    }
 }
 
 const SSH_CONFIG_EXAMPLES: &str = "\

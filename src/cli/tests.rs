@@ -1,5 +1,10 @@
 use std::ffi::OsString;
 
+use std::time::Duration;
+
+use podbench_contract::ids::{Gid, Uid};
+use podbench_contract::rung::Rung;
+
 use super::*;
 
 fn cli(line: &str) -> Result<Cli, Stop> {

@@ -115,27 +115,11 @@ pub fn run(cli: &Cli, settings: &Settings, interrupt: Interrupt) -> Result<Done,
     match &cli.verb {
         Verb::Attach(args) => {
             let local = attach::local(args, settings, &cli.cluster)?;
-            let kubectl = kubectl(settings, &local.cluster, interrupt)?;
-            let session = Session {
-                settings,
-                cluster: &local.cluster,
-                kubectl: &kubectl,
-                verb: "attach",
-                ui: Ui::new(settings),
-            };
-            written(attach::run(args, &session, &local), &kubectl)
+            with(settings, &local.cluster, interrupt, "attach", |session| attach::run(args, session, &local))
         }
         Verb::SshConfig(args) => {
             let cluster = Cluster::resolve(&cli.cluster, settings)?;
-            let kubectl = kubectl(settings, &cluster, interrupt)?;
-            let session = Session {
-                settings,
-                cluster: &cluster,
-                kubectl: &kubectl,
-                verb: "ssh-config",
-                ui: Ui::new(settings),
-            };
-            written(ssh_config::run(args, &session), &kubectl)
+            with(settings, &cluster, interrupt, "ssh-config", |session| ssh_config::run(args, session))
         }
         Verb::Version => {
             let cluster = Cluster::resolve(&cli.cluster, settings);
@@ -148,10 +132,19 @@ pub fn run(cli: &Cli, settings: &Settings, interrupt: Interrupt) -> Result<Done,
     }
 }
 
-fn written(run: Result<Done, Failure>, kubectl: &Kubectl) -> Result<Done, Failure> {
-    match run {
-        Ok(done) => Ok(Done { failure: done.failure.map(|f| f.written(kubectl)), ..done }),
-        Err(failure) => Err(failure.written(kubectl)),
+/// Runs a verb that talks to the cluster.
+fn with(
+    settings: &Settings,
+    cluster: &Cluster,
+    interrupt: Interrupt,
+    verb: &'static str,
+    run: impl FnOnce(&Session<'_>) -> Result<Done, Failure>,
+) -> Result<Done, Failure> {
+    let kubectl = kubectl(settings, cluster, interrupt)?;
+    let session = Session { settings, cluster, kubectl: &kubectl, verb, ui: Ui::new(settings) };
+    match run(&session) {
+        Ok(done) => Ok(Done { failure: done.failure.map(|f| f.written(&kubectl)), ..done }),
+        Err(failure) => Err(failure.written(&kubectl)),
     }
 }
 

@@ -109,20 +109,11 @@ pub fn install(
     seat: &SshSeat,
 ) -> Result<Installed, Failure> {
     let layout = Layout::new(settings);
-    let owner = prepare(settings, cluster, seat)?;
-    let proxy = stanza::proxy_command(settings, cluster, seat, Via::Agent)?;
+    let draft = Draft::new(settings, cluster, seat, Via::Agent)?;
+    let (owner, known_hosts) = (&draft.owner, &draft.known_hosts);
     let lock = layout.open(settings)?;
-    let alias = alias::choose(&layout, &owner, seat.alias.as_deref())?;
-    let (known_hosts, sockets) = (layout.known_hosts(), layout.sockets());
-    let plan = Plan {
-        alias: &alias,
-        owner: &owner,
-        seat,
-        identity,
-        known_hosts: &known_hosts,
-        sockets: &sockets,
-        proxy: &proxy,
-    };
+    let alias = alias::choose(&layout, owner, seat.alias.as_deref())?;
+    let plan = draft.plan(&alias, seat, identity);
     // The key first: a stanza without its key is a host that can't be reached.
     let known = layout.known()?;
     let config = layout.stanza(&alias);
@@ -134,7 +125,7 @@ pub fn install(
         // The stanza's last way to a pod that is gone.
         hosts = known_hosts::without(&hosts, &old.host_key_alias());
     }
-    write_if_new(&known_hosts, &hosts)?;
+    write_if_new(known_hosts, &hosts)?;
     write_if_new(&config, &stanza::write(&plan))?;
     drop(lock);
     let mut warnings: Vec<String> = include::given_away(settings).into_iter().collect();
@@ -142,7 +133,7 @@ pub fn install(
         warnings.push(format!(
             "{} is too long for a socket: each ssh session is a kubectl exec of its own; a shorter \
              PODBENCH_CONFIG_DIR lets them share one",
-            sockets.display()
+            draft.sockets.display()
         ));
     }
     let missing = include::missing(settings, &layout);
@@ -162,39 +153,52 @@ pub fn render(
     seat: &SshSeat,
     plain: bool,
 ) -> Result<String, Failure> {
-    let layout = Layout::new(settings);
-    let owner = prepare(settings, cluster, seat)?;
-    let via = if plain { Via::Sshd } else { Via::Agent };
-    let proxy = stanza::proxy_command(settings, cluster, seat, via)?;
-    let alias = alias::choose(&layout, &owner, seat.alias.as_deref())?;
-    let (known_hosts, sockets) = (layout.known_hosts(), layout.sockets());
-    let plan = Plan {
-        alias: &alias,
-        owner: &owner,
-        seat,
-        identity,
-        known_hosts: &known_hosts,
-        sockets: &sockets,
-        proxy: &proxy,
-    };
-    let line = known_hosts::line(&owner.host_key_alias(), &seat.host_key);
-    Ok(format!("{}# The line for {}:\n# {line}\n", stanza::write(&plan), known_hosts.display()))
+    let draft = Draft::new(settings, cluster, seat, if plain { Via::Sshd } else { Via::Agent })?;
+    let alias = alias::choose(&Layout::new(settings), &draft.owner, seat.alias.as_deref())?;
+    let line = known_hosts::line(&draft.owner.host_key_alias(), &seat.host_key);
+    let stanza = stanza::write(&draft.plan(&alias, seat, identity));
+    Ok(format!("{stanza}# The line for {}:\n# {line}\n", draft.known_hosts.display()))
 }
 
-fn prepare(settings: &Settings, cluster: &Cluster, seat: &SshSeat) -> Result<alias::Owner, Failure> {
-    stanza::check(seat)?;
-    let kubeconfig = match &cluster.kubeconfig {
-        Some(file) => freeze::one_line("--kubeconfig", file.as_os_str())?,
-        None => freeze::kubeconfig(settings)?,
-    };
-    Ok(alias::Owner {
-        context: seat.context.clone(),
-        kubeconfig,
-        namespace: seat.namespace.clone(),
-        pod: seat.pod.clone(),
-        pod_uid: seat.pod_uid.clone(),
-        seat: seat.seat.to_string(),
-    })
+/// Everything of a stanza but its alias, which is chosen under the lock.
+struct Draft {
+    owner: alias::Owner,
+    known_hosts: PathBuf,
+    sockets: PathBuf,
+    proxy: String,
+}
+
+impl Draft {
+    fn new(settings: &Settings, cluster: &Cluster, seat: &SshSeat, via: Via) -> Result<Self, Failure> {
+        stanza::check(seat)?;
+        let kubeconfig = match &cluster.kubeconfig {
+            Some(file) => freeze::one_line("--kubeconfig", file.as_os_str())?,
+            None => freeze::kubeconfig(settings)?,
+        };
+        let owner = alias::Owner {
+            context: seat.context.clone(),
+            kubeconfig,
+            namespace: seat.namespace.clone(),
+            pod: seat.pod.clone(),
+            pod_uid: seat.pod_uid.clone(),
+            seat: seat.seat.to_string(),
+        };
+        let layout = Layout::new(settings);
+        let proxy = stanza::proxy_command(settings, cluster, seat, via)?;
+        Ok(Self { owner, known_hosts: layout.known_hosts(), sockets: layout.sockets(), proxy })
+    }
+
+    fn plan<'a>(&'a self, alias: &'a str, seat: &'a SshSeat, identity: &'a Identity) -> Plan<'a> {
+        Plan {
+            alias,
+            owner: &self.owner,
+            seat,
+            identity,
+            known_hosts: &self.known_hosts,
+            sockets: &self.sockets,
+            proxy: &self.proxy,
+        }
+    }
 }
 
 /// A reconnect mostly finds everything as it should be, and then writes nothing.
