@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::cluster::{Cluster, root};
 use crate::process::{Ran, eventually, run};
+use crate::recording;
 
 /// The guard.
 pub struct Namespace {
@@ -36,8 +37,12 @@ impl Namespace {
     #[must_use]
     pub fn labelled(what: &str, labels: &[&str]) -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(0);
-        let unique = format!("{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
-        let name = format!("e2e-{what}-{unique}");
+        // A recording names its namespace the same each time, so that recording again shows what changed.
+        let name = if recording::is_on() {
+            format!("e2e-{what}")
+        } else {
+            format!("e2e-{what}-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
+        };
         let cluster = Cluster::get();
         cluster.kubectl(&["create", "namespace", &name]).expect_code(0);
         let ns = Self { cluster, name };
