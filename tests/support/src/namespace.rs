@@ -44,6 +44,9 @@ impl Namespace {
             format!("e2e-{what}-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
         };
         let cluster = Cluster::get();
+        if recording::is_on() {
+            cluster.kubectl(&["delete", "namespace", &name, "--ignore-not-found"]).expect_code(0);
+        }
         cluster.kubectl(&["create", "namespace", &name]).expect_code(0);
         let ns = Self { cluster, name };
         let mut args = vec!["label", "namespace", &ns.name, "podbench.test/e2e=true"];
