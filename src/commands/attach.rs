@@ -19,6 +19,7 @@ use crate::seat::measure::{Question, Unmeasured, measure};
 use crate::seat::reuse::{self, Wanted};
 use crate::settings::{Cluster, Settings};
 use crate::spec::ephemeral::Plan;
+use crate::spec::image;
 use crate::spec::mounts::mounts;
 use crate::ssh::{self, Identity};
 
@@ -31,9 +32,6 @@ pub struct Local {
     /// How the cluster is reached.
     pub cluster: Cluster,
 }
-
-/// Where the released images are; empty in development builds.
-const REPOSITORY: Option<&str> = option_env!("PODBENCH_IMAGE_REPOSITORY");
 
 /// Box 1. The public key is read before anything else and never made; without one no seat could be
 /// entered, whichever pod it would have been.
@@ -52,15 +50,12 @@ fn image(flag: Option<&str>, settings: &Settings) -> Result<String, Failure> {
     if let Some(image) = flag.or(settings.image.as_deref()) {
         return Ok(image.to_owned());
     }
-    match REPOSITORY {
-        Some(repository) if !repository.is_empty() => {
-            Ok(format!("{repository}:{}", env!("CARGO_PKG_VERSION")))
-        }
-        _ => Err(Failure::input("no seat image is named")
+    image::derived().ok_or_else(|| {
+        Failure::input("no seat image is named")
             .because("this is a development build, which knows no released one")
             .hint("podbench attach POD --image IMAGE")
-            .hint("export PODBENCH_IMAGE=IMAGE")),
-    }
+            .hint("export PODBENCH_IMAGE=IMAGE")
+    })
 }
 
 /// A seat that runs, however it came to.

@@ -2,10 +2,12 @@
 //!
 //! - [`ephemeral`]: the seat's container
 //! - [`security`]: its security context, one per rung
+//! - [`image`]: its image where nobody names one
 //! - [`mounts`]: which of the pod's volumes it sees
 //! - [`rewrite`]: requested against stored
 
 pub mod ephemeral;
+pub mod image;
 pub mod mounts;
 pub mod rewrite;
 pub mod security;

@@ -60,7 +60,10 @@ fn a_corrected_seat_is_landed_once_and_keeps_every_flag() {
     }
     assert_eq!(both[1].pointer("/volumeMounts/0/mountPath"), Some(&json!("/mnt/data")));
     assert_eq!(both[1].get("imagePullPolicy"), Some(&json!("Never")));
-    assert_eq!(person.ssh(&[&alias(&report), "id -u; id -g; ls -d /mnt/data"]).text(), "1234\n4321\n/mnt/data");
+    assert_eq!(
+        person.ssh(&[&alias(&report), "id -u; id -g; ls -d /mnt/data"]).text(),
+        "1234\n4321\n/mnt/data"
+    );
 
     // The second time there is nothing to correct, and nothing is written.
     let again = person.attach(&FLAGS);
