@@ -1,7 +1,7 @@
 //! Which pod. An exact name is asked for with `get` alone, so a user without `list` gets there; a
 //! part of a name, or nothing, lists.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use podbench_contract::env;
 use podbench_contract::text::escape;
@@ -234,7 +234,10 @@ fn choose(
         }
         // The table's head belongs to the question, or it could be picked.
         let lines: Vec<String> = table(&rows).lines().skip(1).map(str::to_owned).collect();
-        return match session.ui.pick(&format!("{what}; which one?"), &lines)? {
+        let asked = Instant::now();
+        let answer = session.ui.pick(&format!("{what}; which one?"), &lines);
+        session.kubectl.thought(asked.elapsed());
+        return match answer? {
             Some(at) if at < pods.len() => Ok((pods.swap_remove(at), None)),
             Some(_) | None => Err(Failure::input("no pod was picked")),
         };

@@ -21,7 +21,7 @@ mod verbs;
 
 use std::io::Write as _;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use podbench_contract::text::escape_lines;
@@ -95,6 +95,7 @@ pub struct Kubectl {
     began: Instant,
     terminal: AtomicBool,
     spdy: AtomicBool,
+    thought_ms: AtomicU64,
 }
 
 impl Kubectl {
@@ -109,6 +110,7 @@ impl Kubectl {
             began: Instant::now(),
             terminal: AtomicBool::new(terminal),
             spdy: AtomicBool::new(false),
+            thought_ms: AtomicU64::new(0),
         }
     }
 
@@ -140,10 +142,15 @@ impl Kubectl {
         self.transcript.count()
     }
 
-    /// Wall time since the start, in milliseconds.
+    /// Wall time since the start, in milliseconds, without what a person took to answer.
     #[must_use]
     pub fn elapsed_ms(&self) -> u64 {
-        u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX)
+        millis(self.began.elapsed()).saturating_sub(self.thought_ms.load(Ordering::Relaxed))
+    }
+
+    /// A person was asked, and took so long to answer.
+    pub fn thought(&self, time: Duration) {
+        self.thought_ms.fetch_add(millis(time), Ordering::Relaxed);
     }
 
     /// Did exec only work over SPDY?
@@ -174,6 +181,10 @@ impl Kubectl {
             ended: false,
         })
     }
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// A call that goes on. Dropping it ends it and writes it down.
@@ -287,7 +298,7 @@ impl Drop for Running<'_> {
         if !self.ended {
             self.process.kill();
         }
-        let ms = |at: Instant| u64::try_from((at - self.kubectl.began).as_millis()).unwrap_or(u64::MAX);
+        let ms = |at: Instant| millis(at - self.kubectl.began);
         self.kubectl.transcript.ended(&Entry {
             argv: self.call.argv(),
             stdin: self.call.stdin.clone(),

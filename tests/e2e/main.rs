@@ -10,6 +10,7 @@ mod golden;
 mod hostile;
 mod input;
 mod measure;
+mod prompt;
 mod race;
 mod reconnect;
 mod serial;
