@@ -4,6 +4,7 @@
 //!
 //! - [`cli`]: the command line, which is the help
 //! - [`settings`]: the environment, home, terminal: read here and nowhere else
+//! - [`config`]: `config.toml`, the user's defaults
 //! - [`error`]: what a person is told when something says no, and the exit code
 //! - [`commands`]: one file a verb; `attach` reads like docs/attach-flow.md
 //! - [`kubectl`]: calls, their runner, what a refusal means, the transcript
@@ -18,6 +19,7 @@
 
 pub mod cli;
 pub mod commands;
+pub mod config;
 pub mod error;
 pub mod kubectl;
 pub mod ladder;

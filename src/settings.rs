@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use podbench_contract::text;
 
 use crate::cli::ClusterArgs;
+use crate::config::Config;
 use crate::error::Failure;
 
 /// The report's width in columns: where there is no terminal, and at most.
@@ -62,6 +63,8 @@ pub struct Settings {
     pub kubeconfig_env: Option<OsString>,
     /// `$PODBENCH_CONFIG_DIR`, else `~/.podbench`; absolute.
     pub config_dir: PathBuf,
+    /// `config.toml`, where a verb has asked for it by [`Settings::with_config`].
+    pub config: Config,
     /// `$PODBENCH_IMAGE`.
     pub image: Option<String>,
     /// `$PODBENCH_KUBECTL`.
@@ -121,6 +124,7 @@ impl Settings {
             path: var("PATH").unwrap_or_default(),
             kubeconfig_env: var("KUBECONFIG"),
             config_dir,
+            config: Config::default(),
             image,
             kubectl: var("PODBENCH_KUBECTL"),
             transcript: var("PODBENCH_TRANSCRIPT").map(|p| cwd.join(p)),
@@ -141,6 +145,15 @@ impl Settings {
         })
     }
 
+    /// The same with what `config.toml` says: for the verbs that talk to a cluster. A mistake in it is
+    /// no reason not to print a completion script.
+    ///
+    /// # Errors
+    /// As [`Config::read`].
+    pub fn with_config(&self) -> Result<Self, Failure> {
+        Ok(Self { config: Config::read(&self.config_dir)?, ..self.clone() })
+    }
+
     /// A machine with this home and nothing else: no variables, no terminal. For tests.
     #[must_use]
     pub fn bare(home: impl Into<PathBuf>) -> Self {
@@ -151,6 +164,7 @@ impl Settings {
             home,
             path: OsString::from("/usr/local/bin:/usr/bin:/bin"),
             kubeconfig_env: None,
+            config: Config::default(),
             image: None,
             kubectl: None,
             transcript: None,
@@ -260,7 +274,7 @@ impl Cluster {
     /// When there is no kubectl to run.
     pub fn resolve(args: &ClusterArgs, settings: &Settings) -> Result<Self, Failure> {
         Ok(Self {
-            kubectl: kubectl(args.kubectl.as_deref(), settings)?,
+            kubectl: kubectl(args, settings)?,
             kubeconfig: args.kubeconfig.as_ref().map(|p| settings.cwd.join(p)),
             context: args.context.clone(),
             namespace: args.namespace.clone(),
@@ -272,11 +286,14 @@ impl Cluster {
     }
 }
 
-fn kubectl(flag: Option<&Path>, settings: &Settings) -> Result<PathBuf, Failure> {
-    let (wanted, whence) = match (flag, &settings.kubectl) {
-        (Some(flag), _) => (flag.as_os_str(), Some("--kubectl")),
-        (None, Some(var)) => (var.as_os_str(), Some("PODBENCH_KUBECTL")),
-        (None, None) => (OsStr::new("kubectl"), None),
+fn kubectl(args: &ClusterArgs, settings: &Settings) -> Result<PathBuf, Failure> {
+    // The current context's name is known only through kubectl, so its table counts where it is typed.
+    let default = settings.config.of(args.context.as_deref()).kubectl;
+    let (wanted, whence) = match (&args.kubectl, &settings.kubectl, &default) {
+        (Some(flag), ..) => (flag.as_os_str(), Some("--kubectl")),
+        (None, Some(var), _) => (var.as_os_str(), Some("PODBENCH_KUBECTL")),
+        (None, None, Some(default)) => (default.as_os_str(), Some("config.toml")),
+        (None, None, None) => (OsStr::new("kubectl"), None),
     };
     // Absolute, because ssh runs it later from wherever it is; a `kubectl` of a relative PATH entry
     // would be another one there.

@@ -27,8 +27,8 @@ use crate::ssh::{self, Identity};
 pub struct Local {
     /// The key that may log in.
     pub identity: Identity,
-    /// The seat's image.
-    pub image: String,
+    /// The seat's image, where the command line or the environment names it.
+    pub image: Option<String>,
     /// How the cluster is reached.
     pub cluster: Cluster,
 }
@@ -40,22 +40,20 @@ pub struct Local {
 /// When there is no key, no image, no kubectl, or no stanza could be written.
 pub fn local(args: &cli::Attach, settings: &Settings, cluster: &ClusterArgs) -> Result<Local, Failure> {
     let identity = ssh::keys::find(settings, args.ssh.identity.as_deref())?;
-    let image = image(args.image.as_deref(), settings)?;
+    let image = args.image.clone().or_else(|| settings.image.clone());
+    if image.is_none() && !settings.config.names_an_image() && image::derived().is_none() {
+        return Err(no_image());
+    }
     let cluster = Cluster::resolve(cluster, settings)?;
     ssh::check(settings, &cluster, !args.is_dry_run() && !args.ssh.print_config)?;
     Ok(Local { identity, image, cluster })
 }
 
-fn image(flag: Option<&str>, settings: &Settings) -> Result<String, Failure> {
-    if let Some(image) = flag.or(settings.image.as_deref()) {
-        return Ok(image.to_owned());
-    }
-    image::derived().ok_or_else(|| {
-        Failure::input("no seat image is named")
-            .because("this is a development build, which knows no released one")
-            .hint("podbench attach POD --image IMAGE")
-            .hint("export PODBENCH_IMAGE=IMAGE")
-    })
+fn no_image() -> Failure {
+    Failure::input("no seat image is named")
+        .because("this is a development build, which knows no released one")
+        .hint("podbench attach POD --image IMAGE")
+        .hint("export PODBENCH_IMAGE=IMAGE")
 }
 
 /// A seat that runs, however it came to.
@@ -73,11 +71,14 @@ struct Seat {
 pub fn run(args: &cli::Attach, session: &Session<'_>, local: &Local) -> Result<Done, Failure> {
     // Box 2: the pod.
     let mut picked = pick::pod(session, args.pod.pod.as_deref(), !args.pod.no_prompt)?;
+    let defaults = session.defaults(&picked.context.name);
+    let args = &cli::Attach { max_rung: args.max_rung.or(defaults.max_rung), ..args.clone() };
+    let image = local.image.clone().or(defaults.image).or_else(image::derived).ok_or_else(no_image)?;
     // Box 3: the target, and what the seat will see.
-    let target = target::choose(&picked.pod, args.pod.target.as_deref())
+    let target = target::choose(&picked.pod, args.pod.target.as_deref(), &defaults.sidecars)
         .map_err(|no| explain::no_target(session, &picked.pod, &no))?;
-    let mut plan =
-        plan(args, local, &picked, &target).map_err(|no| explain::no_mount(session, &picked.pod, &no))?;
+    let mut plan = plan(args, (image, &local.identity), &picked, &target)
+        .map_err(|no| explain::no_mount(session, &picked.pod, &no))?;
     // Box 4: can anything start beside it?
     startable(session, &picked.pod, &target)?;
     let mut warnings = std::mem::take(&mut picked.warnings);
@@ -177,7 +178,7 @@ pub fn run(args: &cli::Attach, session: &Session<'_>, local: &Local) -> Result<D
 
 fn plan(
     args: &cli::Attach,
-    local: &Local,
+    (image, identity): (String, &Identity),
     picked: &pick::Picked,
     target: &Choice,
 ) -> Result<Plan, crate::spec::mounts::NoMount> {
@@ -188,7 +189,7 @@ fn plan(
         None => Vec::new(),
     };
     Ok(Plan {
-        image: local.image.clone(),
+        image,
         pull: args.pull.as_str(),
         target: target.name.clone(),
         target_id: container.and_then(|c| c.id()),
@@ -196,7 +197,7 @@ fn plan(
         owner: picked.owner.clone(),
         node: pod.node().to_owned(),
         host_network: pod.host_network(),
-        key: local.identity.public.clone(),
+        key: identity.public.clone(),
         mounts,
     })
 }

@@ -16,6 +16,7 @@ mod version;
 use serde_json::Value;
 
 use crate::cli::{Cli, Output, Verb, completion};
+use crate::config::Defaults;
 use crate::error::{Failure, Kind};
 use crate::kubectl::Kubectl;
 use crate::kubectl::call::Scope;
@@ -75,6 +76,15 @@ impl Session<'_> {
         }
     }
 
+    /// What `config.toml` says for this context; told with `-v`.
+    #[must_use]
+    pub fn defaults(&self, context: &str) -> Defaults {
+        if self.cluster.verbosity > 0 {
+            self.settings.config.lines(context).iter().for_each(|line| self.ui.note(line));
+        }
+        self.settings.config.of(Some(context))
+    }
+
     /// ` in namespace x`, where it is known.
     #[must_use]
     pub fn place(&self) -> String {
@@ -112,6 +122,14 @@ impl Session<'_> {
 /// # Errors
 /// What a person is to be told, where there is no answer.
 pub fn run(cli: &Cli, settings: &Settings, interrupt: Interrupt) -> Result<Done, Failure> {
+    let configured;
+    let settings = match &cli.verb {
+        Verb::Completion(_) => settings,
+        Verb::Attach(_) | Verb::SshConfig(_) | Verb::Version => {
+            configured = settings.with_config()?;
+            &configured
+        }
+    };
     match &cli.verb {
         Verb::Attach(args) => {
             let local = attach::local(args, settings, &cli.cluster)?;

@@ -21,7 +21,8 @@ pub fn run(args: &cli::SshConfig, session: &Session<'_>) -> Result<Done, Failure
     let picked = pick::pod(session, args.pod.pod.as_deref(), !args.pod.no_prompt)?;
     let pod = &picked.pod;
     let asked = args.pod.target.as_deref();
-    let target = target::choose(pod, asked).map_err(|no| explain::no_target(session, pod, &no))?;
+    let sidecars = session.defaults(&picked.context.name).sidecars;
+    let target = target::choose(pod, asked, &sidecars).map_err(|no| explain::no_target(session, pod, &no))?;
     let Some(seat) = reuse::mine(pod, &target.name, picked.owner.as_deref(), &identity.public) else {
         return Err(Failure::input(format!(
             "no seat of yours runs beside {} in pod {}",

@@ -49,11 +49,11 @@ const SIDECARS: [&str; 17] = [
     "otc-container",
 ];
 
-/// Chooses. `asked` may be an init or native-sidecar container; nobody lands beside a seat.
+/// Chooses. `sidecars`: more of them, by the user's own settings. `asked` may be an init or native-sidecar container; nobody lands beside a seat.
 ///
 /// # Errors
 /// When there is no container of the name that was asked for.
-pub fn choose(pod: &Pod, asked: Option<&str>) -> Result<Choice, NoSuch> {
+pub fn choose(pod: &Pod, asked: Option<&str>, sidecars: &[String]) -> Result<Choice, NoSuch> {
     let all = pod.containers();
     let can: Vec<&Container<'_>> = all.iter().filter(|c| c.kind != Kind::Ephemeral).collect();
     let names =
@@ -75,7 +75,8 @@ pub fn choose(pod: &Pod, asked: Option<&str>) -> Result<Choice, NoSuch> {
         return Ok(choice(&named, why));
     }
     let first = regular.first().copied().unwrap_or_default();
-    let app = regular.iter().copied().find(|n| !SIDECARS.contains(n)).unwrap_or(first);
+    let is_sidecar = |name: &str| SIDECARS.contains(&name) || sidecars.iter().any(|s| s == name);
+    let app = regular.iter().copied().find(|n| !is_sidecar(n)).unwrap_or(first);
     let why = match regular.as_slice() {
         [] | [_] => None,
         _ if app != first => Some(format!("the first container that isn't a known sidecar such as {first}")),

@@ -73,7 +73,7 @@ fn a_shared_pid_namespace_counts_only_with_another_uid_in_it() {
 
 #[test]
 fn a_mesh_sidecar_in_front_is_passed_over_and_said() {
-    let choice = choose(&pod(containers(&["istio-proxy", "shop"]), Value::Null), None).unwrap();
+    let choice = choose(&pod(containers(&["istio-proxy", "shop"]), Value::Null), None, &[]).unwrap();
     assert_eq!(choice.name, "shop");
     assert!(choice.why.unwrap().contains("istio-proxy"));
     assert_eq!(choice.others, ["istio-proxy"]);
@@ -83,14 +83,14 @@ fn a_mesh_sidecar_in_front_is_passed_over_and_said() {
 fn the_default_container_annotation_wins_over_the_order() {
     let mut value = pod(containers(&["a", "b"]), Value::Null).value().clone();
     value["metadata"]["annotations"][super::target::DEFAULT] = "b".into();
-    assert_eq!(choose(&Pod::new(value.clone()).unwrap(), None).unwrap().name, "b");
+    assert_eq!(choose(&Pod::new(value.clone()).unwrap(), None, &[]).unwrap().name, "b");
     value["metadata"]["annotations"][super::target::DEFAULT] = "gone".into();
-    assert_eq!(choose(&Pod::new(value).unwrap(), None).unwrap().name, "a");
+    assert_eq!(choose(&Pod::new(value).unwrap(), None, &[]).unwrap().name, "a");
 }
 
 #[test]
 fn a_single_container_needs_no_reason() {
-    assert_eq!(choose(&pod(containers(&["a"]), Value::Null), None).unwrap().why, None);
+    assert_eq!(choose(&pod(containers(&["a"]), Value::Null), None, &[]).unwrap().why, None);
 }
 
 #[test]
@@ -98,10 +98,10 @@ fn an_init_container_can_be_named_and_a_seat_cannot() {
     let spec = json!({"containers": [{"name": "a"}], "initContainers": [{"name": "prepare"}],
         "ephemeralContainers": [{"name": "podbench-1"}]});
     let p = pod(spec, Value::Null);
-    assert_eq!(choose(&p, Some("prepare")).unwrap().name, "prepare");
-    let no = choose(&p, Some("podbench-1")).unwrap_err();
+    assert_eq!(choose(&p, Some("prepare"), &[]).unwrap().name, "prepare");
+    let no = choose(&p, Some("podbench-1"), &[]).unwrap_err();
     assert_eq!(no.have, ["a", "prepare"]);
-    assert_eq!(choose(&p, Some("prep")).unwrap_err().like.as_deref(), Some("prepare"));
+    assert_eq!(choose(&p, Some("prep"), &[]).unwrap_err().like.as_deref(), Some("prepare"));
 }
 
 #[test]

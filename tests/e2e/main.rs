@@ -5,6 +5,7 @@
 
 mod admission;
 mod background;
+mod config;
 mod correct;
 mod golden;
 mod hostile;
