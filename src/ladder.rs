@@ -63,6 +63,8 @@ pub enum Trouble {
     /// The kubelet refuses the container's configuration: `CreateContainerConfigError`, or
     /// `CreateContainerError`.
     Config(Words),
+    /// The target ended before the seat could start: there is no PID namespace to enter.
+    Target(Words),
     /// The image can't be had, or its name isn't one.
     Image(Words),
     /// The image holds no agent that can be started.
@@ -100,6 +102,7 @@ impl Trouble {
     pub const fn words(&self) -> &Words {
         match self {
             Self::Config(w)
+            | Self::Target(w)
             | Self::Image(w)
             | Self::Start(w)
             | Self::Ended(w)
@@ -308,7 +311,8 @@ impl Ladder {
         match trouble {
             // What a kubelet refuses about uid, runAsNonRoot or seccomp may pass on another rung.
             Trouble::Config(_) => self.advance(),
-            Trouble::Image(_)
+            Trouble::Target(_)
+            | Trouble::Image(_)
             | Trouble::Start(_)
             | Trouble::Ended(_)
             | Trouble::Late(_)

@@ -89,6 +89,18 @@ pub struct Attach {
         help_heading = "Seat"
     )]
     pub dry_run: Option<String>,
+    /// Where the target doesn't run, wait for its next start, at most so long (10m), and land at once;
+    /// the seat ends with the target
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "10m",
+        value_parser = values::seconds,
+        help_heading = "Seat"
+    )]
+    pub wait_start: Option<Duration>,
     /// How long the seat may take to start, in seconds or as kubectl spells it (90s, 5m)
     #[arg(long, value_name = "SECONDS", default_value = "120", value_parser = values::seconds, help_heading = "Seat")]
     pub timeout: Duration,

@@ -1,5 +1,7 @@
 //! `podbench attach`, box by box (docs/attach-flow.md).
 
+use std::time::Instant;
+
 use podbench_contract::ids::SeatName;
 use podbench_contract::measurement::Measurement;
 use podbench_contract::rung::Rung;
@@ -11,12 +13,13 @@ use crate::kubectl::Error;
 use crate::ladder::{End, Facts, Ladder};
 use crate::pod::Pod;
 use crate::pod::ids::{Ids, shares_pids_with_others};
-use crate::pod::state::{node_looks_dead, not_now};
+use crate::pod::state::{NotNow, node_looks_dead, not_now};
 use crate::pod::target::{self, Choice};
 use crate::report::attach::{Channel, Outcome, Step};
 use crate::seat::land::{Landing, Walked};
 use crate::seat::measure::{Question, Unmeasured, measure};
 use crate::seat::reuse::{self, Wanted};
+use crate::seat::start::{Waited, may_start, until_started};
 use crate::settings::{Cluster, Settings};
 use crate::spec::ephemeral::Plan;
 use crate::spec::image;
@@ -77,10 +80,15 @@ pub fn run(args: &cli::Attach, session: &Session<'_>, local: &Local) -> Result<D
     // Box 3: the target, and what the seat will see.
     let target = target::choose(&picked.pod, args.pod.target.as_deref(), &defaults.sidecars)
         .map_err(|no| explain::no_target(session, &picked.pod, &no))?;
-    let mut plan = plan(args, (image, &local.identity), &picked, &target)
-        .map_err(|no| explain::no_mount(session, &picked.pod, &no))?;
+    let made = |picked: &pick::Picked| {
+        plan(args, (image.clone(), &local.identity), picked, &target)
+            .map_err(|no| explain::no_mount(session, &picked.pod, &no))
+    };
+    let mut plan = made(&picked)?;
     // Box 4: can anything start beside it?
-    startable(session, &picked.pod, &target)?;
+    if startable(args, session, &mut picked.pod, &target)? {
+        plan = made(&picked)?;
+    }
     let mut warnings = std::mem::take(&mut picked.warnings);
     warnings.extend(explain::restarts(&picked.pod, &target.name));
     let ids = ids(args, &picked.pod, &target.name);
@@ -218,17 +226,30 @@ fn facts(args: &cli::Attach, pod: &Pod, target: &str, ids: Ids) -> Facts {
 }
 
 /// Nothing is written beside a target that doesn't run, in a pod that can't take a seat, or on a
-/// node that doesn't answer.
-fn startable(session: &Session<'_>, pod: &Pod, target: &Choice) -> Result<(), Failure> {
+/// node that doesn't answer. True: its start was waited for, and the pod is another one now.
+fn startable(
+    args: &cli::Attach,
+    session: &Session<'_>,
+    pod: &mut Pod,
+    target: &Choice,
+) -> Result<bool, Failure> {
     if let Some(no) = not_now(pod, &target.name) {
-        return Err(explain::not_now(session, pod, &no));
+        let limit = args.wait_start.filter(|_| may_start(&no) && !args.is_dry_run());
+        let Some(limit) = limit else { return Err(explain::not_now(session, pod, &no)) };
+        let deadline = Instant::now() + limit;
+        let told = |no: &NotNow| session.progress(&explain::waiting(&target.name, no));
+        return match until_started(session.kubectl, pod, &target.name, deadline, told)? {
+            Waited::Started => Ok(true),
+            Waited::Never(no) => Err(explain::not_now(session, pod, &no)),
+            Waited::Late(no) => Err(explain::late_start(session, pod, &no, limit)),
+        };
     }
     if node_looks_dead(pod)
         && let Some(why) = explain::dead_node(session, pod)?
     {
         return Err(why);
     }
-    Ok(())
+    Ok(false)
 }
 
 fn reused(steps: &mut Vec<Step>, found: reuse::Found) -> Seat {

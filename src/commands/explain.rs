@@ -1,6 +1,8 @@
 //! Why there is no seat: one sentence of what happened in the words of whoever said no, one of why,
 //! one command.
 
+use std::time::Duration;
+
 use podbench_contract::ids::SeatName;
 use podbench_contract::rung::Rung;
 use podbench_contract::text::escape_lines;
@@ -69,7 +71,8 @@ pub(super) fn not_now(session: &Session<'_>, pod: &Pod, no: &NotNow) -> Failure 
             .because(format!("a seat is a Linux container; {nothing}")),
         NotNow::Unscheduled(why) => Failure::cluster(format!("pod {name} has no node yet: {why}"))
             .because(format!("nothing runs in it; {nothing}"))
-            .hint(session.command(&["describe", "pod", name])),
+            .hint(session.command(&["describe", "pod", name]))
+            .hint(session.again(&format!("{name} --wait-start"))),
         NotNow::Target(stopped) => target_stopped(session, pod, stopped),
     }
 }
@@ -113,11 +116,44 @@ fn target_stopped(session: &Session<'_>, pod: &Pod, stopped: &Stopped) -> Failur
         }
     };
     failure = failure.hint(hint);
+    if !ended && session.verb == "attach" {
+        failure = failure.hint(session.again(&format!("{name} -c {container} --wait-start")));
+    }
     // An init container that goes on for ever can be looked at itself.
     let running = pod.container(waits_for).is_some_and(|c| c.is_running());
     if running && !ended {
         failure = failure.hint(session.again(&format!("{name} -c {waits_for}")));
     }
+    failure
+}
+
+/// What a wait for the target's start waits for, on one line.
+pub(super) fn waiting(target: &str, no: &NotNow) -> String {
+    match no {
+        NotNow::Unscheduled(why) => format!("waiting for {target} to start: {why}"),
+        NotNow::Target(stopped) if stopped.waits_for != stopped.container => {
+            format!(
+                "waiting for {target} to start: init container {} is {}",
+                stopped.waits_for, stopped.reason
+            )
+        }
+        NotNow::Target(stopped) => format!("waiting for {target} to start: {}", stopped.reason),
+        NotNow::Static | NotNow::Completed(_) | NotNow::Deleted | NotNow::Windows => {
+            format!("waiting for {target}")
+        }
+    }
+}
+
+/// The target hasn't started in the time that `--wait-start` gave it.
+pub(super) fn late_start(session: &Session<'_>, pod: &Pod, no: &NotNow, limit: Duration) -> Failure {
+    let now = not_now(session, pod, no);
+    let mut failure = Failure::new(
+        Kind::Deadline,
+        format!("the target hasn't started within the {} s of --wait-start", limit.as_secs()),
+    )
+    .because(now.message);
+    failure.causes.extend(now.causes);
+    failure.hints.extend(now.hints);
     failure
 }
 
@@ -395,6 +431,13 @@ fn node(session: &Session<'_>, pod: &Pod, plan: &Plan, trouble: &Trouble) -> Fai
             .because(format!("{} isn't a seat image, or not one for node {}", plan.image, pod.node()))
             .hint(session.again(&format!("{name} --image IMAGE"))),
         Trouble::Config(_) => Failure::cluster(format!("the kubelet refuses the seat: {words}")).hint(describe),
+        Trouble::Target(_) => Failure::cluster(format!(
+            "container {} of pod {name} ended before the seat could start: {words}",
+            plan.target
+        ))
+        .because("a seat lives and dies with its target; the kubelet goes on trying, and a later attach enters the seat if it starts")
+        .hint(session.command(&["logs", name, "-c", &plan.target, "--previous"]))
+        .hint(session.again(&format!("{name} -c {} --wait-start", plan.target))),
         Trouble::Ended(_) => {
             let target = pod.container(&plan.target);
             let ran = target.as_ref().is_some_and(|c| c.is_running());

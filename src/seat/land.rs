@@ -111,7 +111,8 @@ impl<'k> Landing<'k> {
             Ok(put) => {
                 self.written.set(Some(put.name));
                 let deadline = Instant::now() + self.timeout;
-                match wait::until_running(self.kubectl, watch, pod, put.name, deadline)? {
+                let target = (plan.target.as_str(), plan.target_id.as_ref());
+                match wait::until_running(self.kubectl, watch, pod, put.name, target, deadline)? {
                     None => {
                         ladder.landed(&put.rewrite());
                         Ok(Ok(Walked::Landed(put.name, security.rung())))

@@ -3,22 +3,16 @@
 
 use std::time::{Duration, Instant};
 
-use podbench_contract::ids::SeatName;
+use podbench_contract::ids::{ContainerId, SeatName};
 
-use crate::kubectl::refusal::Refusal;
-use crate::kubectl::{Error, Kubectl, Watch, Watched};
+use super::follow::{Follow, Seen};
+use crate::kubectl::{Error, Kubectl, Watch};
 use crate::ladder::{Trouble, Words};
 use crate::pod::state::node_trouble;
 use crate::pod::{Container, Pod, State};
 
-/// How often the pod is asked where it can't be watched.
-const POLL: Duration = Duration::from_millis(300);
 /// How long a first failed pull may turn out to have been a hiccup.
 const HICCUP: Duration = Duration::from_secs(3);
-/// A watch that is silent for so long is asked beside, then for twice as long, and so on: something in
-/// between may have cut it, and once in some hundred landings the event that mattered never came.
-const QUIET: Duration = Duration::from_secs(2);
-const LONGEST_QUIET: Duration = Duration::from_secs(16);
 /// A kubelet that hasn't said a word about a container for so long may not be there.
 const SILENCE: Duration = Duration::from_secs(15);
 
@@ -77,15 +71,17 @@ fn is_final(message: &str) -> bool {
     WORDS.iter().any(|w| message.contains(w))
 }
 
-/// Waits until the seat runs; `pod` becomes the newest one that was seen. `None`: it runs.
+/// Waits until the seat runs; `pod` becomes the newest one that was seen. `None`: it runs. `target`:
+/// the container that it looks at, and its id when the seat was written.
 ///
 /// # Errors
 /// When a call failed: ctrl-C, or the pod can be neither watched nor read.
 pub fn until_running(
     kubectl: &Kubectl,
-    mut watch: Option<Watch<'_>>,
+    watch: Option<Watch<'_>>,
     pod: &mut Pod,
     seat: SeatName,
+    target: (&str, Option<&ContainerId>),
     deadline: Instant,
 ) -> Result<Option<Trouble>, Error> {
     let name = seat.to_string();
@@ -93,44 +89,19 @@ pub fn until_running(
     let mut said: Option<Words> = None;
     let mut node_asked = false;
     let mut pull_failed: Option<Instant> = None;
-    let mut quiet = QUIET;
+    let mut follow = Follow::new(kubectl, watch);
     loop {
-        let mut pause = deadline.min(Instant::now() + quiet);
-        if let Some(at) = pull_failed {
-            pause = pause.min(at + HICCUP);
-        }
-        let new = match &mut watch {
-            Some(events) => match events.next(pause) {
-                Ok(Watched::Pod(value)) => Pod::new(value).ok(),
-                Ok(Watched::Deleted) => return Ok(Some(gone(pod))),
-                Ok(Watched::Nothing) if pull_failed.is_some() => None,
-                Ok(Watched::Nothing) => {
-                    quiet = LONGEST_QUIET.min(quiet * 2);
-                    match read(kubectl, pod)? {
-                        Some(new) => Some(new),
-                        None => return Ok(Some(gone(pod))),
-                    }
-                }
-                Err(Error::Interrupted) => return Err(Error::Interrupted),
-                // Denied, or cut: ask instead.
-                Err(_) => {
-                    watch = None;
-                    continue;
-                }
-            },
-            None => {
-                std::thread::sleep(POLL.min(deadline.saturating_duration_since(Instant::now())));
-                match read(kubectl, pod)? {
-                    Some(new) => Some(new),
-                    None => return Ok(Some(gone(pod))),
-                }
-            }
-        };
-        if let Some(new) = new.filter(|new| new.uid() == pod.uid()) {
-            *pod = new;
+        let pause = pull_failed.map_or(deadline, |at| deadline.min(at + HICCUP));
+        let pause = if node_asked || said.is_some() { pause } else { pause.min(began + SILENCE) };
+        match follow.next(pod, pause)? {
+            Seen::Pod | Seen::Late => {}
+            Seen::Gone => return Ok(Some(gone(pod))),
         }
         match judge(pod.container(&name).as_ref()) {
             Judged::Running => return Ok(None),
+            Judged::Trouble(Trouble::Config(words)) if has_ended(pod, target, &words) => {
+                return Ok(Some(Trouble::Target(words)));
+            }
             Judged::Trouble(trouble) => return Ok(Some(with_earlier(trouble, said))),
             Judged::Wait(words) => said = words.filter(|w| !w.reason.is_empty()).or(said),
         }
@@ -153,13 +124,14 @@ pub fn until_running(
     }
 }
 
-/// The pod now; `None`: it is gone.
-fn read(kubectl: &Kubectl, pod: &Pod) -> Result<Option<Pod>, Error> {
-    match kubectl.get_pod(pod.name())?.finish() {
-        Ok(value) => Ok(Some(Pod::new(value).unwrap_or_else(|_| pod.clone()))),
-        Err(Error::Refused(Refusal::NotFound(_))) => Ok(None),
-        Err(error) => Err(error),
-    }
+/// Is it the target that is missing? No rung changes that, and each that is tried burns a name. The
+/// runtime knows it before the pod's status says so.
+fn has_ended(pod: &Pod, (name, id): (&str, Option<&ContainerId>), words: &Words) -> bool {
+    // containerd's words, whatever follows; seen with 2.x.
+    const NO_TARGET: &str = "invalid target container";
+    let now = pod.container(name);
+    let is_same = now.as_ref().is_some_and(|c| c.is_running() && (id.is_none() || c.id().as_ref() == id));
+    words.message.contains(NO_TARGET) || !is_same
 }
 
 fn gone(pod: &Pod) -> Trouble {
@@ -229,6 +201,31 @@ mod tests {
             json!({"terminated": {"exitCode": 128, "reason": "StartError", "message": "exec format error"}}),
         );
         assert!(matches!(never, Judged::Trouble(Trouble::Start(_))));
+    }
+
+    #[test]
+    fn a_target_that_is_gone_is_no_refusal_of_the_rung() {
+        let pod = |state: Value, id: &str| {
+            Pod::new(json!({
+                "metadata": {"name": "p", "namespace": "n", "uid": "u"},
+                "spec": {"containers": [{"name": "app"}]},
+                "status": {"containerStatuses": [
+                    {"name": "app", "state": state, "containerID": format!("containerd://{id}")}]},
+            }))
+            .unwrap()
+        };
+        let (first, second) = ("a".repeat(64), "b".repeat(64));
+        let id = ContainerId::parse(&first).unwrap();
+        let words = |message: &str| Words { reason: "CreateContainerError".into(), message: message.into() };
+        let refused = words("failed to apply the seccomp profile");
+        let target = ("app", Some(&id));
+        assert!(!has_ended(&pod(json!({"running": {}}), &first), target, &refused));
+        assert!(has_ended(&pod(json!({"running": {}}), &second), target, &refused), "it was restarted");
+        assert!(has_ended(&pod(json!({"terminated": {"exitCode": 3}}), &first), target, &refused));
+        // The status is older than what the runtime says.
+        let gone =
+            words("invalid target container: container \"a\" is not running - in state CONTAINER_EXITED");
+        assert!(has_ended(&pod(json!({"running": {}}), &first), target, &gone));
     }
 
     #[test]

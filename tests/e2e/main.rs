@@ -16,4 +16,5 @@ mod race;
 mod reconnect;
 mod serial;
 mod transport;
+mod wait_start;
 mod world;
