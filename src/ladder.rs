@@ -20,6 +20,8 @@ pub struct Facts {
     pub shares_pids: bool,
     /// `--max-rung`.
     pub ceiling: Option<Rung>,
+    /// `--require`: a lower rung would cost a name for nothing.
+    pub require: Option<Rung>,
     /// The target container's own seccomp profile.
     pub seccomp: Option<Value>,
     /// `--dry-run`: every rung is rehearsed, none is landed.
@@ -44,6 +46,8 @@ pub enum Next {
 pub enum End {
     /// Every rung was skipped, withdrawn or refused; the steps say why.
     Exhausted,
+    /// Likewise, of the rungs that `--require` leaves.
+    Unmet(Rung),
     /// `--dry-run`: this rung would land.
     WouldLand(Rung),
     /// The pod itself, or containers that are in it already, can't pass: no seat of any kind can.
@@ -189,7 +193,8 @@ impl Ladder {
                 Err(why) => self.step(rung, StepOutcome::Skipped, Channel::Launcher, why, None),
             }
         }
-        Next::End(self.would_land.map_or(End::Exhausted, End::WouldLand))
+        let none = self.facts.require.map_or(End::Exhausted, End::Unmet);
+        Next::End(self.would_land.map_or(none, End::WouldLand))
     }
 
     /// The security context of a rung, or why it isn't tried: no call and no name are spent on it.
@@ -198,6 +203,11 @@ impl Ladder {
             && rung > ceiling
         {
             return Err(format!("--max-rung {ceiling}"));
+        }
+        if let Some(require) = self.facts.require
+            && rung < require
+        {
+            return Err(format!("--require {require}"));
         }
         let seccomp = self.facts.seccomp.clone();
         match rung {

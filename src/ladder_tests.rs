@@ -232,3 +232,12 @@ fn a_dry_run_rehearses_every_rung_and_names_the_one_that_would_land() {
         ]
     );
 }
+
+#[test]
+fn what_is_required_is_all_that_is_tried() {
+    let mut ladder = Ladder::new(Facts { require: Some(Rung::Full), ..known(7) });
+    assert_eq!(ladder.advance(), Next::Rehearse(Security::Full));
+    let next = ladder.refused(Channel::Rehearsal, Refusal::Quota("exceeded quota".into()), "podbench-1");
+    assert_eq!(next, Next::End(End::Unmet(Rung::Full)));
+    assert!(ladder.steps().iter().filter(|s| s.rung < Rung::Full).all(|s| s.outcome == StepOutcome::Skipped));
+}

@@ -9,7 +9,7 @@ use podbench::error::{Failure, Kind};
 use podbench::kubectl::run::Interrupt;
 use podbench::report::failure;
 use podbench::report::style::Style;
-use podbench::settings::{self, Settings, WIDTH};
+use podbench::settings::{self, Settings};
 
 fn main() -> ExitCode {
     let cli = match cli::parse(std::env::args_os()) {
@@ -48,7 +48,10 @@ fn main() -> ExitCode {
                     }
                 }
                 Output::Text => {
-                    err(&failure::text(&failure, Style { width: WIDTH, color: settings::stderr_color() }));
+                    err(&failure::text(
+                        &failure,
+                        Style { width: settings::stderr_width(), color: settings::stderr_color() },
+                    ));
                 }
             }
             failure.kind.exit().into()

@@ -139,7 +139,7 @@ impl Settings {
             stdout_color: color(stdout_tty),
             stderr_color: color(stderr_tty),
             width: width(&console::Term::stdout(), WIDTH, WIDTH),
-            stderr_width: width(&console::Term::stderr(), 120, UNWRAPPED),
+            stderr_width: stderr_width(),
             home,
             cwd,
         })
@@ -179,6 +179,12 @@ impl Settings {
             stderr_width: UNWRAPPED,
         }
     }
+}
+
+/// Width of what is said on stderr, for what is said before the settings can be read.
+#[must_use]
+pub fn stderr_width() -> usize {
+    width(&console::Term::stderr(), 120, UNWRAPPED)
 }
 
 /// Colour on stderr, for what is said before the settings can be read (help, a wrong flag).

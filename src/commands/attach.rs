@@ -76,6 +76,14 @@ pub fn run(args: &cli::Attach, session: &Session<'_>, local: &Local) -> Result<D
     let mut picked = pick::pod(session, args.pod.pod.as_deref(), !args.pod.no_prompt)?;
     let defaults = session.defaults(&picked.context.name);
     let args = &cli::Attach { max_rung: args.max_rung.or(defaults.max_rung), ..args.clone() };
+    if let (Some(require), Some(ceiling)) = (args.require, args.max_rung)
+        && require > ceiling
+    {
+        return Err(Failure::input(format!(
+            "--require {require} is more than --max-rung {ceiling} lets land"
+        ))
+        .because("either of the two on the command line, or max-rung in config.toml, has to give way"));
+    }
     let image = local.image.clone().or(defaults.image).or_else(image::derived).ok_or_else(no_image)?;
     // Box 3: the target, and what the seat will see.
     let target = target::choose(&picked.pod, args.pod.target.as_deref(), &defaults.sidecars)
@@ -94,7 +102,8 @@ pub fn run(args: &cli::Attach, session: &Session<'_>, local: &Local) -> Result<D
     let ids = ids(args, &picked.pod, &target.name);
     let mut steps = Vec::new();
     // Boxes 5 and 6: a running seat, else the ladder.
-    let wanted = Wanted { ceiling: args.max_rung, uid: args.target_uid, gid: args.target_gid };
+    let wanted =
+        Wanted { ceiling: args.max_rung, require: args.require, uid: args.target_uid, gid: args.target_gid };
     let mut seat = if args.new || args.is_dry_run() {
         None
     } else {
@@ -125,7 +134,12 @@ pub fn run(args: &cli::Attach, session: &Session<'_>, local: &Local) -> Result<D
     session.progress("measuring the seat");
     let mut measured = ask(args, session, &picked.pod, &plan, &seat)?;
     if let Some(facts) = correction(args, &measured, &picked.pod, &target.name) {
-        let wanted = Wanted { ceiling: args.max_rung, uid: facts.target.uid, gid: facts.target.gid };
+        let wanted = Wanted {
+            ceiling: args.max_rung,
+            require: args.require,
+            uid: facts.target.uid,
+            gid: facts.target.gid,
+        };
         let (found, _) = reuse::find(&picked.pod, &plan, facts.target, wanted);
         let other = match found {
             Some(found) => Some(reused(&mut steps, found)),
@@ -220,6 +234,7 @@ fn facts(args: &cli::Attach, pod: &Pod, target: &str, ids: Ids) -> Facts {
         target: ids,
         shares_pids: shares_pids_with_others(pod, target, ids.uid),
         ceiling: args.max_rung,
+        require: args.require,
         seccomp: pod.container(target).and_then(|c| c.security("seccompProfile")).cloned(),
         rehearse_only: args.is_dry_run(),
     }

@@ -348,6 +348,9 @@ pub(super) fn ended(session: &Session<'_>, pod: &Pod, plan: &Plan, end: &End, st
     let failure = match end {
         End::WouldLand(_) => Failure::new(Kind::Bug, "a rehearsal was taken for a refusal"),
         End::Exhausted => Failure::cluster(format!("no seat can be landed in pod {name}")),
+        End::Unmet(rung) => {
+            Failure::new(Kind::Require, format!("--require {rung}: no such seat can be landed in pod {name}"))
+        }
         End::Offenders(others, refusal) => {
             let what = if others.is_empty() {
                 "Pod Security judges the whole pod, and the pod's own settings don't pass it: no seat of any kind can be added".to_owned()
@@ -372,6 +375,11 @@ pub(super) fn ended(session: &Session<'_>, pod: &Pod, plan: &Plan, end: &End, st
         (End::Exhausted, _) => {
             let failure = steps.iter().fold(failure, |f, step| f.because(step_line(step)));
             failure.hint(session.command(&["describe", "pod", name]))
+        }
+        (End::Unmet(rung), _) => {
+            let tried = steps.iter().filter(|step| step.rung >= *rung);
+            let failure = tried.fold(failure, |f, step| f.because(step_line(step)));
+            failure.hint(session.again(&format!("{name} --dry-run")))
         }
         // The last step's words are the message.
         (

@@ -19,6 +19,8 @@ use crate::spec::security::rung_of;
 pub struct Wanted {
     /// `--max-rung`.
     pub ceiling: Option<Rung>,
+    /// `--require`.
+    pub require: Option<Rung>,
     /// `--target-uid`, or the target's uid as it was measured.
     pub uid: Option<Uid>,
     /// `--target-gid`, likewise.
@@ -107,6 +109,7 @@ fn unfit(seat: &Container<'_>, rung: Rung, wanted: Wanted) -> bool {
     let id = |field: &str| seat.security(field).and_then(Value::as_u64);
     let root = rung == Rung::Full;
     wanted.ceiling.is_some_and(|ceiling| rung > ceiling)
+        || wanted.require.is_some_and(|require| rung < require)
         || (!root && wanted.uid.is_some_and(|uid| id("runAsUser") != Some(uid.0.into())))
         || (!root && wanted.gid.is_some_and(|gid| id("runAsGroup") != Some(gid.0.into())))
 }

@@ -167,9 +167,19 @@ fn a_dry_run_says_what_would_land_and_writes_nothing() {
 }
 
 #[test]
-fn require_turns_a_rung_that_was_not_reached_into_exit_3() {
-    let (_ns, person) = restricted("require", &["odd-ids"]);
-    let said = person.podbench(&["attach", "odd-ids", "--require", "full"]);
-    assert_eq!(said.code, 3, "{said:?}");
+fn require_turns_a_rung_that_was_not_reached_into_exit_3_and_spends_no_name_on_less() {
+    let (ns, person) = restricted("require", &["odd-ids"]);
+    let said = person.podbench(&["attach", "odd-ids", "--require", "full"]).expect_code(3);
+    assert!(said.stderr.contains("violates PodSecurity") && said.stderr.contains("try:"), "{}", said.stderr);
+    assert!(ns.seats("odd-ids").is_empty(), "a lower rung was landed for nothing");
+    person.podbench(&["attach", "odd-ids", "--require", "full", "--max-rung", "degraded"]).expect_code(2);
     person.podbench(&["attach", "odd-ids", "--require", "degraded"]).expect_code(0);
+
+    // Where the namespace allows it, what is required is what is landed, beside a lower seat too.
+    ns.label("pod-security.kubernetes.io/enforce=privileged");
+    let report = person.attach(&["odd-ids", "--require", "full"]);
+    assert_eq!(text(&report, "/rung/measured"), "full", "{report:#}");
+    assert_eq!(ns.seats("odd-ids").len(), 2);
+    let again = person.attach(&["odd-ids", "--require", "full"]);
+    assert_eq!(text(&again, "/seat/name"), "podbench-2", "{again:#}");
 }
