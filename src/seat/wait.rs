@@ -12,12 +12,12 @@ use crate::pod::state::node_trouble;
 use crate::pod::{Container, Pod, State};
 
 /// How often the pod is asked where it can't be watched.
-const POLL: Duration = Duration::from_millis(300);
+pub(super) const POLL: Duration = Duration::from_millis(300);
 /// How long a first failed pull may turn out to have been a hiccup.
 const HICCUP: Duration = Duration::from_secs(3);
 /// A watch that is silent for so long is asked beside, then for twice as long, and so on: something in
 /// between may have cut it, and once in some hundred landings the event that mattered never came.
-const QUIET: Duration = Duration::from_secs(2);
+pub(super) const QUIET: Duration = Duration::from_secs(2);
 const LONGEST_QUIET: Duration = Duration::from_secs(16);
 /// A kubelet that hasn't said a word about a container for so long may not be there.
 const SILENCE: Duration = Duration::from_secs(15);
@@ -154,7 +154,7 @@ pub fn until_running(
 }
 
 /// The pod now; `None`: it is gone.
-fn read(kubectl: &Kubectl, pod: &Pod) -> Result<Option<Pod>, Error> {
+pub(super) fn read(kubectl: &Kubectl, pod: &Pod) -> Result<Option<Pod>, Error> {
     match kubectl.get_pod(pod.name())?.finish() {
         Ok(value) => Ok(Some(Pod::new(value).unwrap_or_else(|_| pod.clone()))),
         Err(Error::Refused(Refusal::NotFound(_))) => Ok(None),

@@ -1,0 +1,106 @@
+//! A seat's end: its agent is asked, and the kubelet's word is waited for. The container's entry stays
+//! in the pod; what is asked for is that nothing of it runs any more.
+
+use std::time::{Duration, Instant};
+
+use podbench_contract::ids::SeatName;
+use podbench_contract::session::stop_argv;
+
+use super::wait::{POLL, QUIET, read};
+use crate::kubectl::call::Limits;
+use crate::kubectl::refusal::Refusal;
+use crate::kubectl::{Error, Kubectl, Started, Watch, Watched};
+use crate::pod::{Pod, State};
+
+/// The agent gives each process 3 s, and up to 8 s in all.
+const ASKED: Limits = Limits { total: Duration::from_secs(30), first_byte: None, most: 64 << 10 };
+/// How long the kubelet may take to say that an asked seat has ended.
+pub const KUBELET: Duration = Duration::from_secs(20);
+
+/// Asks the seat's agent to end everything that is the seat's, itself last. An error says only that
+/// there was no good answer: the container may take the answer along.
+///
+/// # Errors
+/// When the exec failed.
+pub fn ask(kubectl: &Kubectl, pod: &str, seat: SeatName) -> Result<(), Error> {
+    let argv = stop_argv();
+    let ask = |kubectl: &Kubectl| {
+        kubectl.exec(pod, &seat.to_string(), &argv, ASKED, "end the seat").and_then(Started::finish)
+    };
+    let answer = match ask(kubectl) {
+        // Something between here and the server takes no websockets; SPDY may pass.
+        Err(Error::Refused(Refusal::Upgrade(_))) if !kubectl.needs_spdy() => {
+            kubectl.use_spdy();
+            ask(kubectl)
+        }
+        other => other,
+    };
+    answer.map(drop)
+}
+
+/// How a wait for an end ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Waited {
+    /// Every seat has ended.
+    Ended,
+    /// The pod is gone, and everything in it.
+    Gone,
+    /// The kubelet hasn't said so in time.
+    Late,
+}
+
+/// Waits until the kubelet says that these have ended; `pod` becomes the newest one that was seen.
+///
+/// # Errors
+/// When a call failed: ctrl-C, or the pod can be neither watched nor read.
+pub fn until_ended(
+    kubectl: &Kubectl,
+    mut watch: Option<Watch<'_>>,
+    pod: &mut Pod,
+    seats: &[SeatName],
+    deadline: Instant,
+) -> Result<Waited, Error> {
+    loop {
+        if seats.iter().all(|seat| has_ended(pod, *seat)) {
+            return Ok(Waited::Ended);
+        }
+        if Instant::now() >= deadline {
+            return Ok(Waited::Late);
+        }
+        let new = match &mut watch {
+            Some(events) => match events.next(deadline.min(Instant::now() + QUIET)) {
+                Ok(Watched::Pod(value)) => Pod::new(value).ok(),
+                Ok(Watched::Deleted) => return Ok(Waited::Gone),
+                Ok(Watched::Nothing) => match read(kubectl, pod)? {
+                    Some(new) => Some(new),
+                    None => return Ok(Waited::Gone),
+                },
+                Err(Error::Interrupted) => return Err(Error::Interrupted),
+                // Denied, or cut: ask instead.
+                Err(_) => {
+                    watch = None;
+                    continue;
+                }
+            },
+            None => {
+                std::thread::sleep(POLL);
+                match read(kubectl, pod)? {
+                    Some(new) => Some(new),
+                    None => return Ok(Waited::Gone),
+                }
+            }
+        };
+        match new {
+            // Made anew under its old name: the seats went with the old one.
+            Some(new) if new.uid() != pod.uid() => return Ok(Waited::Gone),
+            Some(new) => *pod = new,
+            None => {}
+        }
+    }
+}
+
+/// Has this one ended, as the kubelet says?
+#[must_use]
+pub fn has_ended(pod: &Pod, seat: SeatName) -> bool {
+    pod.container(&seat.to_string()).is_some_and(|c| matches!(c.state(), State::Terminated { .. }))
+}
