@@ -99,12 +99,9 @@ mod tests {
     #[test]
     fn a_narrow_terminal_cuts_the_owner_and_then_moves_the_alias_below() {
         let text = table("somebody@example.org", "podbench-demo-api-1").text(Some(40));
-        assert_eq!(
-            text,
-            "POD  OWNER         SSH\napi  somebody@exa…  podbench-demo-api-1\nb    you           -\n"
-                .replace("OWNER         ", "OWNER          ")
-                .replace("you           ", "you            ")
-        );
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[1], "api  somebody@exam…  podbench-demo-api-1");
+        assert_eq!(lines[1].chars().count(), 40);
         let text = table("somebody@example.org", &"a".repeat(30)).text(Some(40));
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines[0], "POD  OWNER");

@@ -162,7 +162,9 @@ fn a_socket_elsewhere_is_not_a_stanzas_own() {
     let folder = Path::new("/home/u/.podbench/cm");
     let of = |path: &str| socket_of(&format!("Host a\n  ControlPath {path}\n"), folder);
     assert_eq!(of("/home/u/.podbench/cm/0123456789ab"), Some(folder.join("0123456789ab")));
-    for bad in ["none", "/home/u/.ssh/0123456789ab", "/home/u/.podbench/cm/../lock", "/home/u/.podbench/cm/lock"] {
+    for bad in
+        ["none", "/home/u/.ssh/0123456789ab", "/home/u/.podbench/cm/../lock", "/home/u/.podbench/cm/lock"]
+    {
         assert_eq!(of(bad), None, "{bad}");
     }
 }

@@ -13,4 +13,5 @@ mod race;
 mod reconnect;
 mod serial;
 mod transport;
+mod undo;
 mod world;
