@@ -109,6 +109,23 @@ fn detach_ends_everything_of_the_seat_and_nothing_of_anybody_else() {
 }
 
 #[test]
+fn a_seat_whose_agent_was_stopped_by_a_peer_still_ends_with_all_that_it_started() {
+    let (ns, mine) = restricted("detach-hung", &["odd-ids"]);
+    let theirs = colleague(&ns);
+    let report = mine.attach(&["odd-ids"]);
+    let seat = text(&report, "/seat/name").to_owned();
+    mine.ssh(&[&alias(&report), "setsid sleep 4321 </dev/null >/dev/null 2>&1 &"]).expect_code(0);
+    mine.hang_up(&alias(&report));
+    ns.exec("odd-ids", &seat, &["pkill", "-STOP", "-f", "^/usr/local/bin/podbench agent$"]).expect_code(0);
+    let ended = json_of(&mine, 0, &["detach", "odd-ids"]);
+    assert_eq!(seats(&ended, "/outcome"), [format!("{seat} ended")], "{ended:#}");
+    let witness = theirs.attach(&["odd-ids"]);
+    let left = processes(&ns, "odd-ids", text(&witness, "/seat/name"));
+    assert!(!left.iter().any(|p| p.contains("4321")), "{left:#?}");
+    assert_eq!(ns.get("pod", "odd-ids")["status"]["containerStatuses"][0]["restartCount"], 0);
+}
+
+#[test]
 fn detach_after_the_pod_was_deleted_takes_back_what_is_on_the_disk() {
     let (ns, person) = restricted("detach-gone", &["odd-ids"]);
     person.attach(&["odd-ids"]);
