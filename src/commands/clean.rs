@@ -2,7 +2,6 @@
 //! superseded seats in the current namespace.
 
 use std::collections::BTreeMap;
-use std::thread;
 use std::time::Duration;
 
 use podbench_contract::ids::SeatName;
@@ -153,33 +152,30 @@ fn superseded(session: &Session<'_>, dry_run: bool) -> Result<Here, Failure> {
     here.warnings.extend(warning);
     let caller = seats::caller(session, owner);
     for mut pod in pods {
-        let names = old(&pod, &caller);
-        if dry_run {
-            here.seats.extend(names.iter().map(|name| told(&pod, *name, Outcome::WouldEnd)));
-            here.ended.extend(names.iter().map(|name| (pod.uid().to_owned(), name.to_string())));
-            continue;
+        let (uid, old) = (pod.uid().to_owned(), old(&pod, &caller));
+        let names: Vec<SeatName> = old.iter().map(|(name, _)| *name).collect();
+        let mut told: Vec<wire::Seat> = if dry_run {
+            names.iter().map(|name| seats::undone(&pod, *name, Outcome::WouldEnd)).collect()
+        } else {
+            let ended = seats::end(session, &mut pod, &names)?;
+            here.failure = here.failure.or(ended.failure);
+            ended.seats
+        };
+        for (one, (_, newer)) in told.iter_mut().zip(&old) {
+            one.why.get_or_insert_with(|| format!("{newer} has taken its place"));
         }
-        let uid = pod.uid().to_owned();
-        let ended = seats::end(session, &mut pod, &names)?;
-        let over = ended.seats.iter().filter(|s| s.outcome != Outcome::Left);
+        let over = told.iter().filter(|s| s.outcome != Outcome::Left);
         here.ended.extend(over.map(|s| (uid.clone(), s.seat.clone())));
-        here.seats.extend(ended.seats);
-        here.failure = here.failure.or(ended.failure);
+        here.seats.extend(told);
     }
     Ok(here)
 }
 
-/// The caller's running seats that a newer one has taken the place of.
-fn old(pod: &Pod, caller: &Caller) -> Vec<SeatName> {
+/// The caller's running seats that a newer one has taken the place of, and that one.
+fn old(pod: &Pod, caller: &Caller) -> Vec<(SeatName, SeatName)> {
     let inventory = Inventory::of(pod);
     let mine = inventory.seats.iter().filter(|s| s.is_of(caller));
-    mine.filter(|s| inventory.superseded(s).is_some()).map(|s| s.name).collect()
-}
-
-fn told(pod: &Pod, seat: SeatName, outcome: Outcome) -> wire::Seat {
-    let by = Inventory::of(pod).seat(&seat.to_string()).and_then(|s| Inventory::of(pod).superseded(s));
-    let why = by.map(|newer| format!("{newer} has taken its place"));
-    wire::Seat { why, ..seats::undone(pod, seat, outcome) }
+    mine.filter_map(|s| Some((s.name, inventory.superseded(s)?))).collect()
 }
 
 /// What a cluster says about a stanza.
@@ -205,21 +201,10 @@ fn ask_all(elsewhere: &Elsewhere<'_>, known: &[Stanza]) -> Result<Verdicts, Fail
     }
     let places: Vec<(Place, Vec<&Stanza>)> = places.into_iter().collect();
     let mut all = Verdicts { each: Vec::new(), calls: 0 };
-    for some in places.chunks(CLUSTERS) {
-        let answers: Vec<Result<Verdicts, Failure>> = thread::scope(|scope| {
-            let threads: Vec<_> = some
-                .iter()
-                .map(|(place, stanzas)| scope.spawn(|| ask_one(elsewhere, place, stanzas)))
-                .collect();
-            let lost =
-                || Err(Failure::new(crate::error::Kind::Bug, "the thread that asked a cluster is gone"));
-            threads.into_iter().map(|t| t.join().unwrap_or_else(|_| lost())).collect()
-        });
-        for answer in answers {
-            let answer = answer?;
-            all.each.extend(answer.each);
-            all.calls += answer.calls;
-        }
+    for answer in seats::side_by_side(&places, CLUSTERS, |(place, known)| ask_one(elsewhere, place, known)) {
+        let answer = answer?;
+        all.each.extend(answer.each);
+        all.calls += answer.calls;
     }
     all.each.sort_by(|a, b| a.0.alias.cmp(&b.0.alias));
     Ok(all)

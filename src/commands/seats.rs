@@ -88,6 +88,28 @@ pub(super) fn calls(session: &Session<'_>) -> Calls {
     Calls { kubectl: session.kubectl.calls(), wall_ms }
 }
 
+/// How many seats of a pod are entered at once: each is a kubectl and a stream through the API server.
+pub(super) const SEATS: usize = 8;
+
+/// Asks about each, so many at once; the answers are in the order of what was asked about.
+pub(super) fn side_by_side<T: Sync, R: Send>(
+    items: &[T],
+    most: usize,
+    ask: impl Fn(&T) -> R + Sync,
+) -> Vec<R> {
+    let mut answers = Vec::new();
+    for some in items.chunks(most.max(1)) {
+        thread::scope(|scope| {
+            let ask = &ask;
+            let threads: Vec<_> = some.iter().map(|item| scope.spawn(move || ask(item))).collect();
+            for thread in threads {
+                answers.push(thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+            }
+        });
+    }
+    answers
+}
+
 /// What became of seats that were asked to end.
 pub(super) struct Ended {
     /// Each of them.
@@ -110,14 +132,7 @@ pub(super) fn end(session: &Session<'_>, pod: &mut Pod, seats: &[SeatName]) -> R
     session.progress("ending seats");
     let (name, uid) = (pod.name().to_owned(), pod.uid().to_owned());
     let watch = kubectl.watch_pod_until(&name, "until the seats have ended").ok();
-    let asked: Vec<(SeatName, Result<(), Error>)> = thread::scope(|scope| {
-        let threads: Vec<_> =
-            seats.iter().map(|seat| (*seat, scope.spawn(|| stop::ask(kubectl, &name, *seat)))).collect();
-        let join = |(seat, thread): (SeatName, thread::ScopedJoinHandle<'_, Result<(), Error>>)| {
-            (seat, thread.join().unwrap_or(Err(Error::Interrupted)))
-        };
-        threads.into_iter().map(join).collect()
-    });
+    let asked = side_by_side(seats, SEATS, |seat| (*seat, stop::ask(kubectl, &name, *seat)));
     if asked.iter().any(|(_, answer)| matches!(answer, Err(Error::Interrupted))) {
         return Err(Error::Interrupted.into());
     }

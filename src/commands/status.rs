@@ -1,9 +1,7 @@
 //! `podbench status`: one pod, and everything about its seats. The caller's running seats are measured,
 //! side by side; nobody else's is entered.
 
-use std::thread;
-
-use podbench_contract::ids::SeatName;
+use podbench_contract::ids::{ContainerId, SeatName};
 use podbench_contract::measurement::Measurement;
 use podbench_contract::oracle;
 use serde_json::Value;
@@ -87,26 +85,20 @@ type Answered = (SeatName, Result<Measurement, Unmeasured>);
 fn measure_all(
     session: &Session<'_>,
     pod: &Pod,
-    seats: &[&Seat<'_>],
+    shown: &[&Seat<'_>],
     caller: &Caller,
 ) -> Result<Vec<Answered>, Failure> {
     let kubectl = session.kubectl;
-    let mine = seats.iter().filter(|s| s.is_of(caller) && s.container.is_running() && s.untrusted.is_none());
-    let answers: Vec<Answered> = thread::scope(|scope| {
-        let ask = |seat: &&Seat<'_>| {
-            let (name, id) = (seat.name, pod.container(seat.target).and_then(|c| c.id()));
-            let thread = scope.spawn(move || {
-                let target = id.as_ref();
-                measure(
-                    kubectl,
-                    Question { pod: pod.name(), seat: name, target, authorize: None, probe: true },
-                )
-            });
-            (name, thread)
-        };
-        let threads: Vec<_> = mine.map(ask).collect();
-        let lost = || Err(Unmeasured::Content("the thread that asked is gone".to_owned()));
-        threads.into_iter().map(|(name, thread)| (name, thread.join().unwrap_or_else(|_| lost()))).collect()
+    let is_meant = |s: &&&Seat<'_>| s.is_of(caller) && s.container.is_running() && s.untrusted.is_none();
+    let mine: Vec<(SeatName, Option<ContainerId>)> = shown
+        .iter()
+        .filter(is_meant)
+        .map(|s| (s.name, pod.container(s.target).and_then(|c| c.id())))
+        .collect();
+    let answers = seats::side_by_side(&mine, seats::SEATS, |(seat, target)| {
+        let question =
+            Question { pod: pod.name(), seat: *seat, target: target.as_ref(), authorize: None, probe: true };
+        (*seat, measure(kubectl, question))
     });
     if answers.iter().any(|(_, a)| matches!(a, Err(Unmeasured::Exec(Error::Interrupted)))) {
         return Err(Error::Interrupted.into());

@@ -183,7 +183,8 @@ fn full(page: &mut Page, full: &Full) {
         below(page, &format!("not trusted: {why}"));
     }
     if let Some(newer) = &seat.superseded_by {
-        below(page, &format!("superseded: {newer} has taken its place; podbench clean ends it"));
+        let clean = if seat.mine { "; podbench clean ends it" } else { "" };
+        below(page, &format!("superseded: {newer} has taken its place{clean}"));
     }
     let authored = format!("rung: authored for {}", seat.rung);
     match (&full.measured, &full.unmeasured) {

@@ -155,7 +155,7 @@ pub fn detach(detach: &Detach, style: Style) -> String {
     if detach.seats.iter().any(|s| s.outcome == Outcome::Ended) {
         below(
             &mut page,
-            "its processes are gone, as the kubelet says; the container's entry stays in the pod until the pod is \
+            "nothing of it runs any more, as the kubelet says; the container's entry stays in the pod until the pod is \
              replaced",
         );
     }
