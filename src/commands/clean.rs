@@ -15,7 +15,7 @@ use crate::kubectl::run::Interrupt;
 use crate::kubectl::{Error, Kubectl};
 use crate::pod::Pod;
 use crate::report::style::Style;
-use crate::report::undo::{self as wire, Clean, Kept, Outcome};
+use crate::report::undo::{self as wire, Clean, Outcome};
 use crate::seat::inventory::{Caller, Inventory};
 use crate::settings::{Cluster, Settings};
 use crate::ssh::inventory::{self as disk, Mode, Place, Stanza};
@@ -79,7 +79,7 @@ pub(super) fn run(
                 stale.push(seats::stale(&stanza, why));
                 over.push(stanza);
             }
-            Verdict::Unknown(why) => unchecked.push(Kept { alias: stanza.alias, why }),
+            Verdict::Unknown(why) => unchecked.push(seats::kept(&stanza, why)),
         }
     }
     for stanza in &known {

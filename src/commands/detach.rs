@@ -11,7 +11,7 @@ use crate::error::Failure;
 use crate::kubectl::Context;
 use crate::pod::{Pod, State as Said, target};
 use crate::report::style::Style;
-use crate::report::undo::{self as wire, Detach, Kept, Outcome, Removed};
+use crate::report::undo::{self as wire, Detach, Outcome, Removed};
 use crate::seat::inventory::{Caller, Inventory, Seat};
 use crate::shell::word;
 use crate::ssh::inventory::{self as disk, Mode, Place, Stanza};
@@ -76,11 +76,8 @@ fn live(
     let (over, rest): (Vec<Stanza>, Vec<Stanza>) = known.iter().cloned().partition(over);
     let left =
         |s: &&Stanza| told.iter().any(|t| t.outcome == Outcome::Left && s.leads_to(pod.uid(), &t.seat));
-    let kept = rest
-        .iter()
-        .filter(left)
-        .map(|s| Kept { alias: s.alias.clone(), why: "its seat isn't known to have ended".to_owned() })
-        .collect();
+    let kept =
+        rest.iter().filter(left).map(|s| seats::kept(s, "its seat isn't known to have ended")).collect();
     let removed = take_back(session, args, &over)?;
     finish(
         session,

@@ -72,8 +72,7 @@ pub(super) fn run(args: &cli::List, session: &Session<'_>) -> Result<Done, Failu
     };
     session.ui.clear();
     tell(args, session, &list);
-    let room = session.settings.stdout_tty.then_some(session.settings.width);
-    let text = wire::text(&list, room, session.settings.frozen_clock);
+    let text = wire::text(&list, session.settings.stdout_columns, session.settings.frozen_clock);
     let value = super::to_value(&list)?;
     Ok(Answer::Value(value, text).into())
 }

@@ -68,6 +68,11 @@ pub(super) fn stale(stanza: &Stanza, why: impl Into<String>) -> Stale {
     }
 }
 
+/// A stanza that stays.
+pub(super) fn kept(stanza: &Stanza, why: impl Into<String>) -> undo::Kept {
+    undo::Kept { alias: stanza.alias.clone(), config: stanza.file.display().to_string(), why: why.into() }
+}
+
 /// Why a stanza about this pod leads nowhere; `None`: it may lead somewhere.
 pub(super) fn dead_end(stanza: &Stanza, pod: &Pod) -> Option<String> {
     if stanza.owner.pod_uid != pod.uid() {

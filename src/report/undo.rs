@@ -5,7 +5,8 @@ use serde::Serialize;
 use super::attach::Calls;
 use super::seats::State;
 use super::status::below;
-use super::style::{Ink, Page, Style};
+use super::style::{Ink, LABEL, Page, Style};
+use crate::shell::word;
 
 /// The value of `schema` in `detach`'s answer.
 pub const DETACH: &str = "podbench/detach/v1";
@@ -111,6 +112,8 @@ pub struct Detach {
 pub struct Kept {
     /// What `ssh` is told.
     pub alias: String,
+    /// The file.
+    pub config: String,
     /// Why it stays.
     pub why: String,
 }
@@ -160,9 +163,7 @@ pub fn detach(detach: &Detach, style: Style) -> String {
         );
     }
     removed(&mut page, &detach.removed, detach.dry_run);
-    for kept in &detach.kept {
-        page.row("kept", Ink::Warn, &format!("the ssh host {}: {}", kept.alias, kept.why));
-    }
+    kept(&mut page, &detach.kept);
     for warning in &detach.warnings {
         page.row("warning", Ink::Warn, warning);
     }
@@ -184,9 +185,7 @@ pub fn clean(clean: &Clean, style: Style) -> String {
         seat(&mut page, one);
     }
     removed(&mut page, &clean.removed, clean.dry_run);
-    for kept in &clean.unchecked {
-        page.row("kept", Ink::Warn, &format!("the ssh host {}: {}", kept.alias, kept.why));
-    }
+    kept(&mut page, &clean.unchecked);
     if let Some(why) = &clean.unlisted {
         page.row("kept", Ink::Warn, &format!("nobody looked for superseded seats: {why}"));
     }
@@ -218,8 +217,15 @@ fn seat(page: &mut Page, seat: &Seat) {
     let text = format!("{}/{} {}{beside} {what}{state}{why}", seat.namespace, seat.pod, seat.seat);
     page.row("seat", ink, &text);
     if let Some(instead) = &seat.instead {
-        let head = " ".repeat(super::style::LABEL);
-        page.command(&head, instead);
+        page.command(&" ".repeat(LABEL), instead);
+    }
+}
+
+fn kept(page: &mut Page, kept: &[Kept]) {
+    for one in kept {
+        page.row("kept", Ink::Warn, &format!("the ssh host {}: {}", one.alias, one.why));
+        // Whoever knows more than podbench can.
+        page.command(&" ".repeat(LABEL), &format!("rm {}", word(&one.config)));
     }
 }
 

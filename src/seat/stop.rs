@@ -104,3 +104,43 @@ pub fn until_ended(
 pub fn has_ended(pod: &Pod, seat: SeatName) -> bool {
     pod.container(&seat.to_string()).is_some_and(|c| matches!(c.state(), State::Terminated { .. }))
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::kubectl::fake::{self, fails, ok};
+
+    fn pod(uid: &str, state: &Value) -> Value {
+        json!({
+            "metadata": {"name": "api", "namespace": "demo", "uid": uid},
+            "spec": {"containers": [{"name": "app"}], "ephemeralContainers": [{"name": "podbench-1"}]},
+            "status": {"ephemeralContainerStatuses": [{"name": "podbench-1", "state": state}]},
+        })
+    }
+
+    /// What a wait comes to where the pod, asked for, is this. Watching is denied.
+    fn waited(answer: fn() -> fake::Says) -> Result<Waited, Error> {
+        let denied = "Error from server (Forbidden): pods \"api\" is forbidden: User \"me\" cannot watch \
+                      resource \"pods\" in API group \"\" in the namespace \"demo\"";
+        let (kubectl, _) =
+            fake::kubectl(move |line, _| if line.contains("--watch") { fails(denied) } else { answer() });
+        let mut pod = Pod::new(pod("u-1", &json!({"running": {}}))).unwrap();
+        let seat = SeatName::parse("podbench-1").unwrap();
+        let watch = kubectl.watch_pod("api").ok();
+        until_ended(&kubectl, watch, &mut pod, &[seat], Instant::now() + Duration::from_millis(700))
+    }
+
+    #[test]
+    fn only_the_kubelets_word_or_a_pod_that_is_gone_ends_the_wait() {
+        let ended = waited(|| ok(pod("u-1", &json!({"terminated": {"exitCode": 0}}))));
+        assert_eq!(ended, Ok(Waited::Ended));
+        let replaced = waited(|| ok(pod("u-2", &json!({"running": {}}))));
+        assert_eq!(replaced, Ok(Waited::Gone));
+        let deleted = waited(|| fails("Error from server (NotFound): pods \"api\" not found"));
+        assert_eq!(deleted, Ok(Waited::Gone));
+        assert_eq!(waited(|| ok(pod("u-1", &json!({"running": {}})))), Ok(Waited::Late));
+        assert!(waited(|| fails("The connection to the server 127.0.0.1:6443 was refused")).is_err());
+    }
+}

@@ -133,6 +133,8 @@ fn detach_after_the_pod_was_deleted_takes_back_what_is_on_the_disk() {
     eventually("the pod is gone", Duration::from_secs(30), || {
         (ns.kubectl(&["get", "pod", "odd-ids"]).code != 0).then_some(())
     });
+    let said = person.podbench(&["status", "odd-ids"]).expect_code(2);
+    assert!(said.stderr.contains("try:   podbench detach odd-ids"), "{}", said.stderr);
     let report = json_of(&person, 0, &["detach", "odd-ids"]);
     assert_eq!(seats(&report, "/outcome"), ["podbench-1 podGone"]);
     assert_eq!(report["podUid"], Value::Null);
