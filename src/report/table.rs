@@ -30,11 +30,12 @@ impl Table {
             *cell = clean(cell);
         }
         let room = room.unwrap_or(usize::MAX);
-        let over = self.width(self.head.len()).saturating_sub(room);
-        self.shrink(over);
-        let last = self.head.len().saturating_sub(1);
-        let folded = self.width(self.head.len()) > room;
-        let columns = if folded { last } else { self.head.len() };
+        let all = self.head.len();
+        let last = all.saturating_sub(1);
+        let spare = self.column(self.shrinks).saturating_sub(LEAST);
+        let folded = self.width(all).saturating_sub(spare) > room;
+        let columns = if folded { last } else { all };
+        self.shrink(self.width(columns).saturating_sub(room));
         let head = self.head.iter().map(|h| (*h).to_owned()).collect::<Vec<_>>();
         let mut out = self.line(&head, columns);
         for row in &self.rows {
@@ -105,6 +106,7 @@ mod tests {
         let text = table("somebody@example.org", &"a".repeat(30)).text(Some(40));
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines[0], "POD  OWNER");
+        assert_eq!(lines[1], "api  somebody@example.org", "what fits isn't cut");
         assert_eq!(lines[2], format!("  {}", "a".repeat(30)), "{text}");
         assert_eq!(lines.len(), 4, "{text}");
     }
