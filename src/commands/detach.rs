@@ -26,7 +26,7 @@ pub(super) fn run(args: &cli::Detach, session: &Session<'_>) -> Result<Done, Fai
     let exact = asked.filter(|name| known.iter().any(|s| s.owner.pod == **name));
     let found = match exact {
         Some(name) => pick::exactly(session, name),
-        None => pick::pod(session, args.pod.pod.as_deref(), !args.pod.no_prompt)
+        None => pick::pod_of(session, args.pod.pod.as_deref(), !args.pod.no_prompt, pick::Of::Seats)
             .map(|picked| Exact::Pod(Box::new(picked))),
     };
     match found.map_err(|failure| failure.because("nothing was taken back"))? {
@@ -60,6 +60,9 @@ fn live(
         failure = ended.failure;
     }
     told.sort_by_key(|s| SeatName::parse(&s.seat));
+    if told.is_empty() {
+        picked.warnings.extend(others(&picked.pod));
+    }
     let pod = &picked.pod;
     let place = Place::new(session.settings, session.cluster, &picked.context.name)?;
     let over = |s: &Stanza| {
@@ -96,6 +99,17 @@ fn live(
         },
         failure,
     )
+}
+
+/// Who finds nothing of their own is told whose seats run.
+fn others(pod: &Pod) -> Vec<String> {
+    let running = Inventory::of(pod).seats.into_iter().filter(|s| s.container.is_running());
+    running
+        .map(|s| match s.owner {
+            Some(owner) => format!("{} runs, and it is {owner}'s", s.name),
+            None => format!("{} runs, and it names no owner", s.name),
+        })
+        .collect()
 }
 
 fn is_narrowed(args: &cli::Detach) -> bool {

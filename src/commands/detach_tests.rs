@@ -18,10 +18,14 @@ const UID: &str = "0b7f3c52-6f9c-4b43-9d1f-0d6e0b0c9a11";
 
 /// A seat's spec: number, owner.
 fn spec(n: u32, owner: &str) -> Value {
+    spec_beside(n, owner, "app")
+}
+
+fn spec_beside(n: u32, owner: &str, target: &str) -> Value {
     let plan = Plan {
         image: "seat:1".into(),
         pull: "IfNotPresent",
-        target: "app".into(),
+        target: target.into(),
         target_id: ContainerId::parse("0123456789abcdef").ok(),
         containers: vec!["app".into()],
         owner: Some(owner.into()),
@@ -45,7 +49,7 @@ fn pod(specs: &[Value], ended: &[u32]) -> Value {
     json!({
         "apiVersion": "v1", "kind": "Pod",
         "metadata": {"name": "api", "namespace": "demo", "uid": UID},
-        "spec": {"containers": [{"name": "app"}], "ephemeralContainers": specs},
+        "spec": {"containers": [{"name": "app"}, {"name": "side"}], "ephemeralContainers": specs},
         "status": {"ephemeralContainerStatuses": specs.iter().map(status).collect::<Vec<_>>()},
     })
 }
@@ -258,4 +262,21 @@ fn a_second_run_finds_nothing_and_is_no_failure() {
     let Answer::Value(value, text) = &second.answer else { panic!("no value") };
     assert!(second.failure.is_none() && text.contains("nothing to take back in demo/api"), "{text}");
     assert_eq!(value["schema"], "podbench/detach/v1");
+}
+
+#[test]
+fn a_target_or_a_name_narrows_it_and_nothing_else_is_touched() {
+    let specs = [spec(1, "me"), spec_beside(2, "me", "side"), spec(3, "me")];
+    let run = |args: &[&str]| {
+        let rig = Rig::new(&[1, 2, 3]);
+        // The first has ended already; its ssh host goes only where it is meant.
+        let (kubectl, _) = cluster(pod(&specs, &[1]), pod(&specs, &[1, 2, 3]), || ok(""));
+        let done = rig.detach(&kubectl, args).unwrap();
+        (outcomes(&done), rig.hosts())
+    };
+    let (side, hosts) = run(&["api", "-c", "side"]);
+    assert_eq!((side, hosts), (vec!["podbench-2 ended".to_owned()], 2));
+    let (named, hosts) = run(&["api", "--seat", "podbench-3"]);
+    assert_eq!((named, hosts), (vec!["podbench-3 ended".to_owned()], 2));
+    assert_eq!(run(&["api"]).1, 0);
 }

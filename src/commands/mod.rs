@@ -100,7 +100,8 @@ impl Session<'_> {
     /// A verb of podbench's, to paste.
     #[must_use]
     pub fn verb(&self, verb: &str, rest: &str) -> String {
-        format!("podbench {verb} {rest}{}", self.kubectl.flags(self.kubectl.namespace()))
+        let gap = if rest.is_empty() { "" } else { " " };
+        format!("podbench {verb}{gap}{rest}{}", self.kubectl.flags(self.kubectl.namespace()))
     }
 
     /// A verb of podbench's that is about this machine, to paste.

@@ -11,6 +11,7 @@ use crate::kubectl::refusal::Refusal;
 use crate::kubectl::{Context, Error, Kubectl, Started, plugin};
 use crate::pod::{Pod, State, is_dns};
 use crate::report::time::{age, seconds};
+use crate::seat::inventory::Inventory;
 
 /// The pod, the context it is in, and who is asking.
 pub struct Picked {
@@ -127,13 +128,32 @@ pub(super) fn exactly(session: &Session<'_>, name: &str) -> Result<Exact, Failur
 /// # Errors
 /// When there is no such pod, there are several, or the cluster says no.
 pub fn pod(session: &Session<'_>, asked: Option<&str>, prompt: bool) -> Result<Picked, Failure> {
+    pod_of(session, asked, prompt, Of::All)
+}
+
+/// Among which pods one is chosen where nobody names any.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Of {
+    /// All of the namespace.
+    All,
+    /// Those with a seat: for a verb that lands none.
+    Seats,
+}
+
+/// As [`pod`], among some.
+pub(super) fn pod_of(
+    session: &Session<'_>,
+    asked: Option<&str>,
+    prompt: bool,
+    of: Of,
+) -> Result<Picked, Failure> {
     let query = parse(asked)?;
     let kubectl = session.kubectl;
     // First, so that a credential plugin has the terminal.
     let first = first(kubectl, &query)?;
     let Around { context, whoami } = Around::ask(session)?;
     let (pod, why) = match first.finish() {
-        Ok(value) => found(session, &query, value, prompt)?,
+        Ok(value) => found(session, &query, value, prompt, of)?,
         Err(Error::Refused(Refusal::NotFound(words))) => match &query {
             // The namespace that isn't there is no reason to list it.
             Query::Name(_) if words.starts_with("namespaces ") => return Err(no_namespace(session, &words)),
@@ -246,11 +266,29 @@ fn found(
     query: &Query,
     value: Value,
     prompt: bool,
+    of: Of,
 ) -> Result<(Pod, Option<String>), Failure> {
     match query {
         Query::Name(name) if is_dns(name) => Ok((one(value)?, None)),
         Query::Name(name) => choose(session, list(value)?, Some(name), prompt),
-        Query::Nothing => choose(session, list(value)?, None, prompt),
+        Query::Nothing => {
+            let mut pods = list(value)?;
+            if of == Of::Seats {
+                pods.retain(|pod| !Inventory::of(pod).seats.is_empty());
+                if pods.is_empty() {
+                    return Err(Failure::input(format!("no pod{} has a seat", session.place()))
+                        .hint(session.verb("list", "")));
+                }
+                if pods.len() == 1
+                    && let Some(pod) = pods.pop()
+                {
+                    let why = "the only one there with a seat";
+                    session.ui.note(&format!("using pod {}, {why}", pod.name()));
+                    return Ok((pod, Some(why.to_owned())));
+                }
+            }
+            choose(session, pods, None, prompt)
+        }
         Query::Owner(kind, name) => of_owner(session, kind, name, &value),
     }
 }
@@ -295,7 +333,7 @@ fn choose(
     if pods.len() > 1 {
         let rows: Vec<[String; 4]> = pods.iter().map(row).collect();
         let what = part.map_or_else(
-            || format!("there are {} pods{place}", pods.len()),
+            || format!("there are {} pods{place} to choose from", pods.len()),
             |p| format!("{} pods have `{p}` in their name{place}", pods.len()),
         );
         if !(prompt && session.ui.can_ask()) {

@@ -28,7 +28,7 @@ use crate::ssh::inventory::{self as disk, Place, Stanza};
 pub(super) fn run(args: &cli::Status, session: &Session<'_>) -> Result<Done, Failure> {
     let known = disk::stanzas(session.settings)?;
     let asked = args.pod.pod.as_deref();
-    let picked = pick::pod(session, asked, !args.pod.no_prompt).map_err(|failure| {
+    let picked = pick::pod_of(session, asked, !args.pod.no_prompt, pick::Of::Seats).map_err(|failure| {
         // What is left of a pod that is gone.
         match known.iter().find(|s| asked == Some(s.owner.pod.as_str())) {
             Some(stanza) => failure

@@ -14,6 +14,9 @@ use crate::pod::{Pod, State};
 
 /// The agent gives each process 3 s, and up to 8 s in all.
 const ASKED: Limits = Limits { total: Duration::from_secs(30), first_byte: None, most: 64 << 10 };
+/// How often a cut connection is tried, and for how long.
+const TRIES: u32 = 3;
+const PATIENCE: Duration = Duration::from_secs(10);
 /// How long the kubelet may take to say that an asked seat has ended.
 pub const KUBELET: Duration = Duration::from_secs(20);
 
@@ -24,18 +27,24 @@ pub const KUBELET: Duration = Duration::from_secs(20);
 /// When the exec failed.
 pub fn ask(kubectl: &Kubectl, pod: &str, seat: SeatName) -> Result<(), Error> {
     let argv = stop_argv();
-    let ask = |kubectl: &Kubectl| {
-        kubectl.exec(pod, &seat.to_string(), &argv, ASKED, "end the seat").and_then(Started::finish)
-    };
-    let answer = match ask(kubectl) {
-        // Something between here and the server takes no websockets; SPDY may pass.
-        Err(Error::Refused(Refusal::Upgrade(_))) if !kubectl.needs_spdy() => {
-            kubectl.use_spdy();
-            ask(kubectl)
+    let began = Instant::now();
+    let mut tries = 0;
+    loop {
+        tries += 1;
+        let answer =
+            kubectl.exec(pod, &seat.to_string(), &argv, ASKED, "end the seat").and_then(Started::finish);
+        match answer {
+            // Something between here and the server takes no websockets; SPDY may pass.
+            Err(Error::Refused(Refusal::Upgrade(_))) if !kubectl.needs_spdy() => kubectl.use_spdy(),
+            // A connection that was cut. Asking a seat that has ended meanwhile does no harm.
+            Err(Error::Failed { .. } | Error::Refused(Refusal::Unreachable(_)))
+                if tries < TRIES && began.elapsed() < PATIENCE =>
+            {
+                std::thread::sleep(POLL);
+            }
+            other => return other.map(drop),
         }
-        other => other,
-    };
-    answer.map(drop)
+    }
 }
 
 /// How a wait for an end ended.
@@ -130,6 +139,27 @@ mod tests {
         let seat = SeatName::parse("podbench-1").unwrap();
         let watch = kubectl.watch_pod("api").ok();
         until_ended(&kubectl, watch, &mut pod, &[seat], Instant::now() + Duration::from_millis(700))
+    }
+
+    #[test]
+    fn a_cut_connection_is_tried_again_and_a_right_that_lacks_is_not() {
+        let asked = |answers: &'static [&'static str]| {
+            let (kubectl, calls) = fake::kubectl({
+                let next = std::sync::atomic::AtomicUsize::new(0);
+                move |_, _| match answers.get(next.fetch_add(1, std::sync::atomic::Ordering::Relaxed)) {
+                    Some(words) => fails(words),
+                    None => ok(""),
+                }
+            });
+            let answer = ask(&kubectl, "api", SeatName::parse("podbench-1").unwrap());
+            (answer.is_ok(), calls.lock().unwrap().len())
+        };
+        const CUT: &str = "error: unexpected EOF";
+        const DENIED: &str = "Error from server (Forbidden): pods \"api\" is forbidden: User \"me\" cannot create \
+                              resource \"pods/exec\" in API group \"\" in the namespace \"demo\"";
+        assert_eq!(asked(&[CUT]), (true, 2));
+        assert_eq!(asked(&[CUT, CUT, CUT, CUT]), (false, 3));
+        assert_eq!(asked(&[DENIED]), (false, 1));
     }
 
     #[test]

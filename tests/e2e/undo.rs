@@ -13,9 +13,13 @@ use serde_json::{Value, json};
 use crate::world::{PODBENCH, person, restricted, text};
 
 /// Another person with the same rights.
-fn colleague(ns: &Namespace) -> Person {
+fn person_named(ns: &Namespace, account: &str) -> Person {
     let rules = std::fs::read_to_string(observe_rules()).unwrap();
-    Person::new(PODBENCH, &ns.kubeconfig_with("colleague", &rules), &ns.cluster.image)
+    Person::new(PODBENCH, &ns.kubeconfig_with(account, &rules), &ns.cluster.image)
+}
+
+fn colleague(ns: &Namespace) -> Person {
+    person_named(ns, "colleague")
 }
 
 /// A verb's answer as JSON.
@@ -99,6 +103,9 @@ fn detach_ends_everything_of_the_seat_and_nothing_of_anybody_else() {
         (on_disk(&mine) == (0, 0, 0)).then_some(())
     });
     theirs.ssh(&[&alias(&witness), "true"]).expect_code(0);
+    let stranger = person_named(&ns, "stranger");
+    let nothing = flat(&stranger.podbench(&["detach", "odd-ids"]).expect_code(0).stdout);
+    assert!(nothing.contains(&format!("{their_seat} runs, and it is")), "{nothing}");
 
     // Once more: nothing to take back, and no failure.
     let again = mine.podbench(&["detach", "odd-ids"]).expect_code(0);
@@ -196,6 +203,8 @@ fn list_and_status_tell_what_runs_what_ended_and_what_only_looks_like_a_seat() {
     apply(&ns, MORTAL);
     ns.kubectl(&["wait", "--for=condition=Ready", "pod/mortal", "--timeout=60s"]).expect_code(0);
     let (mine, theirs) = (person(&ns), colleague(&ns));
+    let none = mine.podbench(&["detach"]).expect_code(2);
+    assert!(none.stderr.contains("has a seat"), "{}", none.stderr);
     let empty = mine.podbench(&["list"]).expect_code(0);
     assert!(empty.stdout.is_empty() && empty.stderr.contains("no seat"), "{empty:?}");
 
@@ -243,12 +252,15 @@ fn list_and_status_tell_what_runs_what_ended_and_what_only_looks_like_a_seat() {
     assert!(status["seats"][1]["measured"]["memory"].is_object());
     assert_eq!(status["seats"][2]["measured"], Value::Null, "a colleague's seat is entered");
     assert!(text(&status, "/next").contains(&alias(&report)), "{status:#}");
-    let shown = flat(&mine.podbench(&["status", "mortal"]).expect_code(0).stdout);
+    // The only pod with a seat; one without is no choice.
+    ns.zoo(&["odd-ids"]);
+    let shown = flat(&mine.podbench(&["status"]).expect_code(0).stdout);
     assert!(shown.contains("terminated with its target") && shown.contains("measured: degraded"), "{shown}");
     assert!(shown.contains("podbench-9 looks like a seat"), "{shown}");
 
     // Neither verb takes the fake for one.
     mine.podbench(&["detach", "mortal", "--seat", "podbench-9", "--force"]).expect_code(2);
+    mine.podbench(&["status", "mortal", "-c", "nosuch"]).expect_code(2);
     let ended = json_of(&mine, 0, &["detach", "mortal"]);
     assert_eq!(seats(&ended, "/outcome"), ["podbench-1 endedBefore", "podbench-2 ended"]);
     assert!(ephemeral_state(&ns, "mortal", "podbench-3")["running"].is_object());
@@ -289,6 +301,13 @@ fn clean_takes_back_a_replaced_pods_stanza_and_keeps_what_it_cannot_ask_about() 
     assert!(dir.join("away.conf").exists() && dir.join("mine.conf").exists());
 
     // With no cluster at all nothing is known, and that is a failure.
+    let down =
+        person.podbench(&["detach", "odd-ids", "--kubeconfig", &away.display().to_string()]).expect_code(2);
+    assert!(
+        dir.join("away.conf").exists() && down.stderr.contains("nothing was taken back"),
+        "{}",
+        down.stderr
+    );
     let nowhere = person.podbench(&["clean", "--kubeconfig", &away.display().to_string()]).expect_code(2);
     assert!(dir.join("away.conf").exists(), "{nowhere:?}");
 }
@@ -309,6 +328,21 @@ fn clean_ends_a_superseded_seat_and_leaves_the_newer_one() {
     let left = json_of(&person, 0, &["list"]);
     let states = seats(&left, "/state/name");
     assert_eq!(states, ["podbench-1 running", "podbench-2 ended", "podbench-3 running"]);
+}
+
+#[test]
+fn a_seat_that_never_started_is_told_and_nothing_of_it_can_be_ended() {
+    let (ns, person) = restricted("stuck", &["odd-ids"]);
+    let image = ["--image", "podbench.test/nosuch:1", "--pull", "Never"];
+    let mut args = vec!["attach", "odd-ids"];
+    args.extend(image);
+    person.podbench(&args).expect_code(2);
+    assert!(!ns.seats("odd-ids").is_empty());
+    let list = json_of(&person, 0, &["list"]);
+    assert_eq!(text(&list, "/seats/0/state/name"), "waiting", "{list:#}");
+    let told = json_of(&person, 0, &["detach", "odd-ids"]);
+    assert_eq!(text(&told, "/seats/0/outcome"), "left", "{told:#}");
+    assert!(text(&told, "/seats/0/why").contains("goes with its pod"), "{told:#}");
 }
 
 #[test]
