@@ -68,7 +68,7 @@ pub(super) fn run(
     session.progress("looking at the namespace");
     let mut here = superseded(session, args.dry_run)?;
     session.progress("asking clusters");
-    let verdicts = ask_all(elsewhere, &known)?;
+    let verdicts = ask_all(elsewhere, &here.context, &known)?;
     let (mut stale, mut unchecked, mut over, mut checked) = (Vec::new(), Vec::new(), Vec::new(), 0);
     let calls = verdicts.calls;
     for (stanza, verdict) in verdicts.each {
@@ -192,15 +192,25 @@ struct Verdicts {
 }
 
 /// Asks every cluster that a stanza names, a few at once.
-fn ask_all(elsewhere: &Elsewhere<'_>, known: &[Stanza]) -> Result<Verdicts, Failure> {
+fn ask_all(elsewhere: &Elsewhere<'_>, current: &str, known: &[Stanza]) -> Result<Verdicts, Failure> {
     let mut places: BTreeMap<Place, Vec<&Stanza>> = BTreeMap::new();
     for stanza in known {
         let place =
             Place { context: stanza.owner.context.clone(), kubeconfig: stanza.owner.kubeconfig.clone() };
         places.entry(place).or_default().push(stanza);
     }
-    let places: Vec<(Place, Vec<&Stanza>)> = places.into_iter().collect();
     let mut all = Verdicts { each: Vec::new(), calls: 0 };
+    if !current.is_empty() {
+        // Without a context kubectl would ask another cluster than the one that it was made in.
+        let inside = places.extract_if(.., |place, _| place.context.is_empty());
+        let why = "it was made inside a cluster, without a context, and can only be checked there";
+        all.each.extend(
+            inside
+                .flat_map(|(_, stanzas)| stanzas)
+                .map(|stanza| (stanza.clone(), Verdict::Unknown(why.to_owned()))),
+        );
+    }
+    let places: Vec<(Place, Vec<&Stanza>)> = places.into_iter().collect();
     for answer in seats::side_by_side(&places, CLUSTERS, |(place, known)| ask_one(elsewhere, place, known)) {
         let answer = answer?;
         all.each.extend(answer.each);

@@ -1,4 +1,5 @@
 use super::*;
+use crate::ssh::alias::Owner;
 
 fn refused(refusal: Refusal) -> Error {
     Error::Refused(refusal)
@@ -29,4 +30,28 @@ fn a_cluster_that_cannot_be_reached_is_asked_once_and_one_right_that_lacks_is_on
     assert!(is_the_cluster(&Error::Deadline { call: "kubectl".into(), after: LIMIT }));
     assert!(!is_the_cluster(&refused(Refusal::Forbidden("x".into()))));
     assert!(!is_the_cluster(&refused(Refusal::NotFound("x".into()))));
+}
+
+#[test]
+fn a_stanza_without_a_context_is_never_judged_by_another_cluster() {
+    let settings = Settings::bare("/home/u");
+    let cluster = Cluster { kubectl: "/no/such/kubectl".into(), ..Cluster::default() };
+    let elsewhere = Elsewhere::new(&settings, &cluster, Interrupt::default());
+    let owner = Owner {
+        context: String::new(),
+        kubeconfig: "/home/u/.kube/config".into(),
+        namespace: "demo".into(),
+        pod: "api".into(),
+        pod_uid: "u".into(),
+        seat: "podbench-1".into(),
+    };
+    let stanza = Stanza { alias: "a".into(), file: "/x/a.conf".into(), owner, socket: None };
+    let said = |current: &str| {
+        let verdicts = ask_all(&elsewhere, current, std::slice::from_ref(&stanza)).unwrap();
+        let Verdict::Unknown(why) = verdicts.each[0].1.clone() else { panic!("judged") };
+        (verdicts.calls, why)
+    };
+    assert!(said("prod").1.contains("inside a cluster") && said("prod").0 == 0);
+    let (calls, why) = said("");
+    assert!(calls == 1 && why.contains("can't be started"), "{why}");
 }
