@@ -23,7 +23,7 @@ pub use clean::Clean;
 pub use detach::Detach;
 pub use list::List;
 pub use parse::{Stop, command, completion, parse};
-pub use status::Status;
+pub use status::{SeatsArgs, Status};
 pub use values::{Mount, Pull};
 
 const EXAMPLES: &str = "\

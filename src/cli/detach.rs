@@ -2,7 +2,7 @@
 
 use clap::{ArgAction, Args};
 
-use super::{PodArgs, values};
+use super::{SeatsArgs, values};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -21,9 +21,9 @@ Examples:
                   seat has ended."
 )]
 pub struct Detach {
-    /// The pod, and which of its containers.
+    /// The pod, and which of its seats.
     #[command(flatten)]
-    pub pod: PodArgs,
+    pub pod: SeatsArgs,
     /// Only this seat (repeatable)
     #[arg(long = "seat", value_name = "NAME", action = ArgAction::Append, value_parser = values::text)]
     pub seats: Vec<String>,
