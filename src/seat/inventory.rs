@@ -3,7 +3,7 @@
 //! command isn't the agent's, so nothing of ours would answer in it.
 
 use podbench_contract::env;
-use podbench_contract::ids::SeatName;
+use podbench_contract::ids::{SeatName, Uid};
 use podbench_contract::keys::PublicKey;
 use podbench_contract::rung::Rung;
 use podbench_contract::session::agent_argv;
@@ -155,9 +155,21 @@ fn seat<'a>(pod: &Pod, container: Container<'a>) -> Option<Result<Seat<'a>, Stri
         container,
         target,
         owner: env::OWNER.parse(container.env(env::OWNER.name).as_deref()),
-        rung: rung_of(container.spec.get("securityContext"), uid),
+        rung: authored(&container, uid),
         untrusted: unauthored(&container).or_else(|| foreign_env(&container)),
     }))
+}
+
+/// The rung that a spec is authored for. Where the pod doesn't say the target's uid, a seat with another
+/// than the default one has it from a measurement or a flag.
+fn authored(container: &Container<'_>, target: Option<Uid>) -> Rung {
+    let uid = container.security("runAsUser").and_then(Value::as_u64);
+    match rung_of(container.spec.get("securityContext"), target) {
+        Rung::Seat if target.is_none() && uid.is_some_and(|uid| uid != u64::from(Uid::SEAT.0)) => {
+            Rung::Degraded
+        }
+        rung => rung,
+    }
 }
 
 /// A variable that podbench doesn't write: `LD_PRELOAD` is one.

@@ -1,4 +1,4 @@
-use podbench_contract::ids::{ContainerId, Gid, Uid};
+use podbench_contract::ids::{ContainerId, Gid};
 use proptest::prelude::*;
 
 use super::*;
@@ -105,6 +105,19 @@ fn a_seat_that_podbench_would_not_author_says_why_it_is_not_trusted() {
     assert_eq!(why(preload).as_deref(), Some("its environment has LD_PRELOAD"));
     let hooked = with(mine(1), "lifecycle", json!({"postStart": {}}));
     assert!(why(hooked).unwrap().contains("lifecycle"));
+}
+
+#[test]
+fn a_corrected_seat_is_degraded_though_the_pod_says_no_uid() {
+    let rung = |security: &Security| {
+        let mut value = pod(vec![spec(1, Some("me"), KEY, security)]).value().clone();
+        value["spec"]["containers"][0]["securityContext"] = Value::Null;
+        Inventory::of(&Pod::new(value).unwrap()).seats[0].rung
+    };
+    assert_eq!(rung(&degraded()), Rung::Degraded);
+    let uid = NonRoot::new(Uid::SEAT).unwrap();
+    assert_eq!(rung(&Security::Seat { uid, gid: Gid::SEAT, seccomp: None }), Rung::Seat);
+    assert_eq!(rung(&Security::Full), Rung::Full);
 }
 
 #[test]
