@@ -144,6 +144,7 @@ fn read(m: &Measurement) -> Measured {
         gid: m.seat.gid(),
         cap_eff: m.seat.cap_eff.value().copied(),
         version: m.version.clone(),
+        sessions: m.sessions,
         memory: m.memory.clone(),
     }
 }

@@ -91,6 +91,8 @@ pub struct Measured {
     pub cap_eff: Option<Caps>,
     /// Its agent's version.
     pub version: String,
+    /// ssh connections that are open now, from whichever machine.
+    pub sessions: Option<u32>,
     /// Memory as its cgroups show it.
     pub memory: Memory,
 }
@@ -190,6 +192,11 @@ fn full(page: &mut Page, full: &Full) {
     match (&full.measured, &full.unmeasured) {
         (Some(m), _) => {
             below(page, &format!("{authored}; measured: {}", measured(m)));
+            match m.sessions {
+                Some(0) | None => {}
+                Some(1) => below(page, "sessions: 1 ssh connection is open"),
+                Some(n) => below(page, &format!("sessions: {n} ssh connections are open")),
+            }
             below(page, &memory(&m.memory).map(|m| format!("memory: {m}")).unwrap_or_default());
         }
         (None, Some(why)) => below(page, &format!("{authored}; not measured: {why}")),

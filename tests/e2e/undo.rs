@@ -77,6 +77,9 @@ fn detach_ends_everything_of_the_seat_and_nothing_of_anybody_else() {
     // A daemon that outlives its connection, and a shared connection.
     mine.ssh(&[&host, "setsid sleep 4321 </dev/null >/dev/null 2>&1 &"]).expect_code(0);
     assert_eq!(on_disk(&mine), (1, 1, 1));
+    let status = json_of(&mine, 0, &["status", "odd-ids"]);
+    assert_eq!(status["seats"][0]["measured"]["sessions"], 1, "{status:#}");
+    assert_eq!(status["seats"][0]["ssh"]["connected"], true, "{status:#}");
     let before = processes(&ns, "odd-ids", &their_seat);
     assert!(before.iter().any(|p| p == "sleep 4321"), "{before:#?}");
 
