@@ -12,10 +12,18 @@ use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 pub mod values;
 
 mod attach;
+mod clean;
+mod detach;
+mod list;
 mod parse;
+mod status;
 
 pub use attach::Attach;
+pub use clean::Clean;
+pub use detach::Detach;
+pub use list::List;
 pub use parse::{Stop, command, completion, parse};
+pub use status::{SeatsArgs, Status};
 pub use values::{Mount, Pull};
 
 const EXAMPLES: &str = "\
@@ -125,6 +133,14 @@ pub enum Verb {
     Attach(Attach),
     /// Write the ssh stanza of a seat that is running already; the cluster is only read
     SshConfig(SshConfig),
+    /// Show one pod's seats: their state, what they measure now, how to get in
+    Status(Status),
+    /// List every seat in the namespace or the cluster, and this machine's ssh hosts that lead nowhere
+    List(List),
+    /// End your seats in a pod, and remove what podbench wrote on this machine for them
+    Detach(Detach),
+    /// Remove everything stale from this machine, and end seats that newer ones superseded
+    Clean(Clean),
     /// Print the versions of podbench and of the kubectl that it runs
     Version,
     /// Print a script that completes podbench's command line in your shell

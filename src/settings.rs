@@ -88,6 +88,8 @@ pub struct Settings {
     pub stderr_color: bool,
     /// Width of the report in columns, [`WIDTH`] where stdout is no terminal.
     pub width: usize,
+    /// Columns of the terminal that stdout is, however wide: for tables. `None`: it is none.
+    pub stdout_columns: Option<usize>,
     /// Width of what is said on stderr, [`UNWRAPPED`] where it is no terminal.
     pub stderr_width: usize,
 }
@@ -139,6 +141,10 @@ impl Settings {
             stdout_color: color(stdout_tty),
             stderr_color: color(stderr_tty),
             width: width(&console::Term::stdout(), WIDTH, WIDTH),
+            stdout_columns: console::Term::stdout()
+                .size_checked()
+                .map(|(_, columns)| usize::from(columns))
+                .filter(|columns| stdout_tty && *columns > 0),
             stderr_width: stderr_width(),
             home,
             cwd,
@@ -176,6 +182,7 @@ impl Settings {
             stdout_color: false,
             stderr_color: false,
             width: WIDTH,
+            stdout_columns: None,
             stderr_width: UNWRAPPED,
         }
     }

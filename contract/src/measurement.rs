@@ -44,6 +44,9 @@ pub struct Measurement {
     pub memory: Memory,
     /// Debuggers on the seat's PATH, by program name.
     pub debuggers: Vec<String>,
+    /// ssh connections that are open now. `None`: no agent said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sessions: Option<u32>,
 }
 
 /// A start-up step that failed.

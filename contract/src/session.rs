@@ -29,6 +29,12 @@ pub const fn session_argv() -> [&'static str; 2] {
     [AGENT, "session"]
 }
 
+/// What `kubectl exec` runs to end a seat: everything that is the seat's, the agent last.
+#[must_use]
+pub const fn stop_argv() -> [&'static str; 3] {
+    [AGENT, "agent", "--stop"]
+}
+
 /// sshd for one connection on fds 0, 1 and 2.
 #[must_use]
 pub fn sshd_argv(config: &str) -> Vec<String> {

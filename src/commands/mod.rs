@@ -1,6 +1,8 @@
 //! One file a verb. `attach` reads as the documented flow.
 //!
 //! - [`attach`], [`ssh_config`], `version`, `completion`: the verbs
+//! - `list`, `status`, `detach`, `clean`: what podbench left behind, and how it is taken back
+//! - `seats`: what those four share
 //! - [`pick`]: which pod, for every verb
 //! - `explain`: why there is no seat, for a person
 //! - `assemble`: the report's value
@@ -10,9 +12,17 @@ pub mod pick;
 pub mod ssh_config;
 
 mod assemble;
+mod clean;
+mod detach;
 mod explain;
+mod list;
+mod seats;
+mod status;
 mod version;
 
+use std::ffi::OsString;
+
+use serde::Serialize;
 use serde_json::Value;
 
 use crate::cli::{Cli, Output, Verb, completion};
@@ -100,7 +110,14 @@ impl Session<'_> {
     /// A verb of podbench's, to paste.
     #[must_use]
     pub fn verb(&self, verb: &str, rest: &str) -> String {
-        format!("podbench {verb} {rest}{}", self.kubectl.flags(self.kubectl.namespace()))
+        let gap = if rest.is_empty() { "" } else { " " };
+        format!("podbench {verb}{gap}{rest}{}", self.kubectl.flags(self.kubectl.namespace()))
+    }
+
+    /// A verb of podbench's that is about this machine, to paste.
+    #[must_use]
+    pub fn bare_verb(&self, verb: &str) -> String {
+        format!("podbench {verb}{}", self.kubectl.flags(None))
     }
 
     /// A kubectl command in this namespace, to paste.
@@ -123,12 +140,11 @@ impl Session<'_> {
 /// What a person is to be told, where there is no answer.
 pub fn run(cli: &Cli, settings: &Settings, interrupt: Interrupt) -> Result<Done, Failure> {
     let configured;
-    let settings = match &cli.verb {
-        Verb::Completion(_) => settings,
-        Verb::Attach(_) | Verb::SshConfig(_) | Verb::Version => {
-            configured = settings.with_config()?;
-            &configured
-        }
+    let settings = if matches!(cli.verb, Verb::Completion(_)) {
+        settings
+    } else {
+        configured = settings.with_config()?;
+        &configured
     };
     match &cli.verb {
         Verb::Attach(args) => {
@@ -138,6 +154,23 @@ pub fn run(cli: &Cli, settings: &Settings, interrupt: Interrupt) -> Result<Done,
         Verb::SshConfig(args) => {
             let cluster = Cluster::resolve(&cli.cluster, settings)?;
             with(settings, &cluster, interrupt, "ssh-config", |session| ssh_config::run(args, session))
+        }
+        Verb::Status(args) => {
+            let cluster = Cluster::resolve(&cli.cluster, settings)?;
+            with(settings, &cluster, interrupt, "status", |session| status::run(args, session))
+        }
+        Verb::List(args) => {
+            let cluster = Cluster::resolve(&cli.cluster, settings)?;
+            with(settings, &cluster, interrupt, "list", |session| list::run(args, session))
+        }
+        Verb::Detach(args) => {
+            let cluster = Cluster::resolve(&cli.cluster, settings)?;
+            with(settings, &cluster, interrupt, "detach", |session| detach::run(args, session))
+        }
+        Verb::Clean(args) => {
+            let cluster = Cluster::resolve(&cli.cluster, settings)?;
+            let elsewhere = clean::Elsewhere::new(settings, &cluster, interrupt.clone());
+            with(settings, &cluster, interrupt, "clean", |session| clean::run(args, session, &elsewhere))
         }
         Verb::Version => {
             let cluster = Cluster::resolve(&cli.cluster, settings);
@@ -167,12 +200,29 @@ fn with(
 }
 
 fn kubectl(settings: &Settings, cluster: &Cluster, interrupt: Interrupt) -> Result<Kubectl, Failure> {
+    kubectl_with(settings, cluster, interrupt, Vec::new(), settings.stdin_tty)
+}
+
+/// `env`: variables beyond the inherited ones. `terminal`: the first call may ask for credentials there.
+fn kubectl_with(
+    settings: &Settings,
+    cluster: &Cluster,
+    interrupt: Interrupt,
+    env: Vec<(&'static str, OsString)>,
+    terminal: bool,
+) -> Result<Kubectl, Failure> {
     let program =
         cluster.kubectl.file_name().map_or_else(|| "kubectl".into(), |n| n.to_string_lossy().into_owned());
     let transcript = Transcript::new(settings.transcript.as_deref(), cluster.verbosity, program)?;
     let scope = Scope { cluster: cluster.clone(), context: None, namespace: None };
-    let runner = Box::new(Real { program: cluster.kubectl.clone(), interrupt });
-    Ok(Kubectl::new(scope, runner, transcript, settings.stdin_tty))
+    let runner = Box::new(Real { program: cluster.kubectl.clone(), env, interrupt });
+    Ok(Kubectl::new(scope, runner, transcript, terminal))
+}
+
+/// A report's value, as it is printed.
+fn to_value(report: &impl Serialize) -> Result<Value, Failure> {
+    serde_json::to_value(report)
+        .map_err(|e| Failure::new(Kind::Bug, "the report can't be written as JSON").because(e.to_string()))
 }
 
 /// What goes to stdout for an answer.

@@ -1,7 +1,7 @@
 //! Which pod. An exact name is asked for with `get` alone, so a user without `list` gets there; a
 //! part of a name, or nothing, lists.
 
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::Instant;
 
 use podbench_contract::env;
 use podbench_contract::text::escape;
@@ -12,6 +12,8 @@ use crate::error::Failure;
 use crate::kubectl::refusal::Refusal;
 use crate::kubectl::{Context, Error, Kubectl, Started, plugin};
 use crate::pod::{Pod, State, is_dns};
+use crate::report::time::{age, seconds};
+use crate::seat::inventory::Inventory;
 
 /// The pod, the context it is in, and who is asking.
 pub struct Picked {
@@ -37,30 +39,123 @@ enum Query {
     Owner(&'static str, String),
 }
 
+/// What is asked beside a verb's first call, which has the terminal.
+pub(super) struct Around<'k> {
+    /// The context. `None`: it can't be read. Inside a pod there is no kubeconfig, and kubectl still works.
+    pub(super) context: Option<Context>,
+    /// Who is asking, where it is being asked already.
+    whoami: Option<Started<'k, String>>,
+}
+
+impl<'k> Around<'k> {
+    /// Asks, and pins the context.
+    pub(super) fn ask(session: &Session<'k>) -> Result<Self, Failure> {
+        let kubectl = session.kubectl;
+        // A plugin would run twice at once, and might ask a person twice; its credential is cached once
+        // the first call is through.
+        let mut whoami =
+            if plugin::is_possible(session.settings, session.cluster) { None } else { kubectl.whoami().ok() };
+        let context = match kubectl.context()?.finish() {
+            Err(Error::Interrupted) => return Err(Error::Interrupted.into()),
+            context => context.ok(),
+        };
+        if let Some(context) = &context {
+            kubectl.pin(context);
+        }
+        if whoami.is_none() && context.as_ref().is_some_and(|c| !c.plugin) {
+            whoami = kubectl.whoami().ok();
+        }
+        Ok(Self { context, whoami })
+    }
+
+    /// Who is asking, for a verb that lands nothing: no answer is a warning. After the first call.
+    pub(super) fn owner(self, session: &Session<'k>) -> Result<(Option<String>, Option<String>), Failure> {
+        let answer = match self.whoami {
+            Some(started) => started.finish(),
+            None => session.kubectl.whoami().and_then(Started::finish),
+        };
+        Ok(match answer {
+            Ok(name) => (env::OWNER.parse(Some(&name)), None),
+            Err(Error::Interrupted) => return Err(Error::Interrupted.into()),
+            Err(error) => {
+                let words = error.to_string();
+                let why = escape(words.lines().next().unwrap_or_default(), 200);
+                (
+                    None,
+                    Some(format!("the cluster doesn't say who you are ({why}): yours are found by your key")),
+                )
+            }
+        })
+    }
+}
+
+/// A pod that was asked for by its whole name.
+pub(super) enum Exact {
+    /// It is there.
+    Pod(Box<Picked>),
+    /// It isn't, in the server's words.
+    Gone {
+        /// Where it was looked for.
+        context: Context,
+        /// The server's words.
+        words: String,
+    },
+}
+
+/// The pod of this whole name and no other: to a verb that takes things back, a neighbour whose name
+/// has it in it is another pod.
+pub(super) fn exactly(session: &Session<'_>, name: &str) -> Result<Exact, Failure> {
+    let kubectl = session.kubectl;
+    let first = kubectl.get_pod(name)?;
+    let Around { context, whoami } = Around::ask(session)?;
+    let here = |namespace: &str| Context { namespace: namespace.to_owned(), ..Context::default() };
+    match first.finish() {
+        Ok(value) => {
+            let pod = one(value)?;
+            let context = context.unwrap_or_else(|| here(pod.namespace()));
+            kubectl.pin(&context);
+            let (owner, warnings) = owner(kubectl, whoami)?;
+            Ok(Exact::Pod(Box::new(Picked { pod, why: None, context, owner, warnings })))
+        }
+        Err(Error::Refused(Refusal::NotFound(words))) => {
+            let context = context.unwrap_or_else(|| here(kubectl.namespace().unwrap_or_default()));
+            Ok(Exact::Gone { context, words })
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
 /// Finds it. The pod, the context and the user are asked for side by side.
 ///
 /// # Errors
 /// When there is no such pod, there are several, or the cluster says no.
 pub fn pod(session: &Session<'_>, asked: Option<&str>, prompt: bool) -> Result<Picked, Failure> {
+    pod_of(session, asked, prompt, Of::All)
+}
+
+/// Among which pods one is chosen where nobody names any.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Of {
+    /// All of the namespace.
+    All,
+    /// Those with a seat: for a verb that lands none.
+    Seats,
+}
+
+/// As [`pod`], among some.
+pub(super) fn pod_of(
+    session: &Session<'_>,
+    asked: Option<&str>,
+    prompt: bool,
+    of: Of,
+) -> Result<Picked, Failure> {
     let query = parse(asked)?;
     let kubectl = session.kubectl;
     // First, so that a credential plugin has the terminal.
     let first = first(kubectl, &query)?;
-    // A plugin would run twice at once, and might ask a person twice; its credential is cached once
-    // the first call is through.
-    let mut whoami =
-        if plugin::is_possible(session.settings, session.cluster) { None } else { kubectl.whoami().ok() };
-    let context = kubectl.context()?.finish();
-    // A context that can't be read: inside a pod there is no kubeconfig, and kubectl still works.
-    let known = context.as_ref().ok();
-    if let Some(context) = known {
-        kubectl.pin(context);
-    }
-    if whoami.is_none() && known.is_some_and(|c| !c.plugin) {
-        whoami = kubectl.whoami().ok();
-    }
+    let Around { context, whoami } = Around::ask(session)?;
     let (pod, why) = match first.finish() {
-        Ok(value) => found(session, &query, value, prompt)?,
+        Ok(value) => found(session, &query, value, prompt, of)?,
         Err(Error::Refused(Refusal::NotFound(words))) => match &query {
             // The namespace that isn't there is no reason to list it.
             Query::Name(_) if words.starts_with("namespaces ") => return Err(no_namespace(session, &words)),
@@ -69,7 +164,7 @@ pub fn pod(session: &Session<'_>, asked: Option<&str>, prompt: bool) -> Result<P
         },
         Err(error) => return Err(denied(error, &query)),
     };
-    let context = context.unwrap_or_else(|_| Context {
+    let context = context.unwrap_or_else(|| Context {
         name: String::new(),
         namespace: pod.namespace().to_owned(),
         plugin: false,
@@ -173,11 +268,29 @@ fn found(
     query: &Query,
     value: Value,
     prompt: bool,
+    of: Of,
 ) -> Result<(Pod, Option<String>), Failure> {
     match query {
         Query::Name(name) if is_dns(name) => Ok((one(value)?, None)),
         Query::Name(name) => choose(session, list(value)?, Some(name), prompt),
-        Query::Nothing => choose(session, list(value)?, None, prompt),
+        Query::Nothing => {
+            let mut pods = list(value)?;
+            if of == Of::Seats {
+                pods.retain(|pod| !Inventory::of(pod).seats.is_empty());
+                if pods.is_empty() {
+                    return Err(Failure::input(format!("no pod{} has a seat", session.place()))
+                        .hint(session.verb("list", "")));
+                }
+                if pods.len() == 1
+                    && let Some(pod) = pods.pop()
+                {
+                    let why = "the only one there with a seat";
+                    session.ui.note(&format!("using pod {}, {why}", pod.name()));
+                    return Ok((pod, Some(why.to_owned())));
+                }
+            }
+            choose(session, pods, None, prompt)
+        }
         Query::Owner(kind, name) => of_owner(session, kind, name, &value),
     }
 }
@@ -186,7 +299,7 @@ fn one(value: Value) -> Result<Pod, Failure> {
     Pod::new(value).map_err(|e| Failure::cluster(e.to_string()))
 }
 
-fn list(mut value: Value) -> Result<Vec<Pod>, Failure> {
+pub(super) fn list(mut value: Value) -> Result<Vec<Pod>, Failure> {
     match value.get_mut("items").map(Value::take) {
         Some(Value::Array(items)) => items.into_iter().map(one).collect(),
         _ => Err(Failure::cluster("kubectl's answer isn't a list of pods")),
@@ -222,7 +335,7 @@ fn choose(
     if pods.len() > 1 {
         let rows: Vec<[String; 4]> = pods.iter().map(row).collect();
         let what = part.map_or_else(
-            || format!("there are {} pods{place}", pods.len()),
+            || format!("there are {} pods{place} to choose from", pods.len()),
             |p| format!("{} pods have `{p}` in their name{place}", pods.len()),
         );
         if !(prompt && session.ui.can_ask()) {
@@ -377,30 +490,6 @@ fn table(rows: &[[String; 4]]) -> String {
     let [name, ready, status] = [width(0), width(1), width(2)];
     let line = |[a, b, c, d]: &[String; 4]| format!("{a:name$}  {b:ready$}  {c:status$}  {d}");
     std::iter::once(&head).chain(rows).map(line).collect::<Vec<_>>().join("\n")
-}
-
-/// A time as Kubernetes writes it (`2026-11-30T22:05:00Z`), in seconds since 1970.
-fn seconds(time: &str) -> Option<u64> {
-    let part = |range: std::ops::Range<usize>| time.get(range)?.parse::<u64>().ok();
-    let (year, month, day) = (part(0..4)?, part(5..7)?, part(8..10)?);
-    let (hour, minute, second) = (part(11..13)?, part(14..16)?, part(17..19)?);
-    if !(1..=12).contains(&month) || year < 1970 {
-        return None;
-    }
-    // Days before a month, with the year beginning in March.
-    let (y, m) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
-    let days = 365 * y + y / 4 - y / 100 + y / 400 + (153 * m + 2) / 5 + day - 1;
-    Some((days.checked_sub(719_468)? * 24 + hour) * 3600 + minute * 60 + second)
-}
-
-fn age(created: u64) -> String {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs());
-    match now.saturating_sub(created) {
-        s if s < 120 => format!("{s}s"),
-        s if s < 7_200 => format!("{}m", s / 60),
-        s if s < 172_800 => format!("{}h", s / 3600),
-        s => format!("{}d", s / 86_400),
-    }
 }
 
 #[cfg(test)]

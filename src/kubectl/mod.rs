@@ -430,13 +430,18 @@ fn rbac_hints(failure: Failure, right: &refusal::Right) -> Failure {
             None => format!("{}.{}", right.resource, right.group),
         }
     };
-    let Some(namespace) = &right.namespace else { return failure };
     let user = match right.user.strip_prefix("system:serviceaccount:") {
         Some(account) => format!("--serviceaccount={account}"),
         None => format!("--user={}", right.user),
     };
     let name = format!("podbench-{}-{}", right.verb, right.resource.replace('/', "-"));
     let (verb, resource) = (format!("--verb={}", right.verb), format!("--resource={resource}"));
+    let Some(namespace) = &right.namespace else {
+        let role = format!("--clusterrole={name}");
+        return failure
+            .line(Line::bare(&["create", "clusterrole", &name, &verb, &resource]))
+            .line(Line::bare(&["create", "clusterrolebinding", &name, &role, &user]));
+    };
     let role = format!("--role={name}");
     failure.line(Line::within(namespace, &["create", "role", &name], &[&verb, &resource])).line(Line::within(
         namespace,

@@ -91,6 +91,8 @@ impl Interrupt {
 pub struct Real {
     /// The program.
     pub program: PathBuf,
+    /// Variables beyond the inherited ones, for every call: another `KUBECONFIG`.
+    pub env: Vec<(&'static str, OsString)>,
     /// Asked while waiting.
     pub interrupt: Interrupt,
 }
@@ -99,7 +101,7 @@ impl Runner for Real {
     fn start(&self, spawn: &Spawn) -> io::Result<Box<dyn Process>> {
         #[expect(clippy::disallowed_methods, reason = "the launcher's one home for processes")]
         let mut command = Command::new(&self.program);
-        command.args(&spawn.args).envs(spawn.env.iter().copied());
+        command.args(&spawn.args).envs(self.env.iter().cloned()).envs(spawn.env.iter().copied());
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         command.stdin(match (&spawn.stdin, spawn.terminal) {
             (Some(_), _) => Stdio::piped(),

@@ -10,7 +10,7 @@ use crate::kubectl::{Error, Kubectl, Started};
 
 fn kubectl(interrupt: Interrupt) -> Kubectl {
     let program = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/src/kubectl/samples/kubectl.sh"));
-    let runner = Box::new(Real { program, interrupt });
+    let runner = Box::new(Real { program, env: Vec::new(), interrupt });
     Kubectl::new(Scope::default(), runner, Transcript::default(), false)
 }
 
@@ -94,7 +94,11 @@ fn what_is_written_to_stdin_arrives_whole() {
 
 #[test]
 fn a_program_that_is_not_there_is_named() {
-    let runner = Box::new(Real { program: "/no/such/kubectl".into(), interrupt: Interrupt::default() });
+    let runner = Box::new(Real {
+        program: "/no/such/kubectl".into(),
+        env: Vec::new(),
+        interrupt: Interrupt::default(),
+    });
     let kubectl = Kubectl::new(Scope::default(), runner, Transcript::default(), false);
     assert!(matches!(kubectl.get_pod("x").map(|_| ()), Err(Error::Start { .. })));
 }

@@ -72,6 +72,18 @@ impl Kubectl {
         Ok(Started { running: self.start(call)?, read: parse })
     }
 
+    /// The pods of every namespace, or those of them that a selector picks.
+    ///
+    /// # Errors
+    /// When kubectl can't be started.
+    pub fn list_all_pods(&self, selector: Option<&str>) -> Result<Started<'_, Value>, Error> {
+        let flag = selector.map(|s| format!("--selector={s}"));
+        let mut verb = vec!["get", "pods", "--all-namespaces", "-o", "json"];
+        verb.extend(flag.as_deref());
+        let call = Call::request(self.scope(), &verb, "the cluster's pods");
+        Ok(Started { running: self.start(call)?, read: parse })
+    }
+
     /// What the API server calls the user.
     ///
     /// # Errors
@@ -209,9 +221,17 @@ impl Kubectl {
     /// # Errors
     /// When kubectl can't be started.
     pub fn watch_pod(&self, name: &str) -> Result<Watch<'_>, Error> {
+        self.watch_pod_until(name, "until the seat runs")
+    }
+
+    /// The same with another reason.
+    ///
+    /// # Errors
+    /// When kubectl can't be started.
+    pub fn watch_pod_until(&self, name: &str, why: &'static str) -> Result<Watch<'_>, Error> {
         let limits = Limits { total: Duration::MAX, first_byte: None, most: MOST_WATCHED };
         let verb = ["get", "pod", name, "--watch", "--output-watch-events", "-o", "json"];
-        let call = Call::stream(self.scope(), &verb, "until the seat runs", limits);
+        let call = Call::stream(self.scope(), &verb, why, limits);
         Ok(Watch { running: self.start(call)?, read: 0 })
     }
 }

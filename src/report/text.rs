@@ -112,7 +112,7 @@ fn rung(report: &Attach) -> String {
     }
 }
 
-fn capabilities(caps: Caps) -> String {
+pub(super) fn capabilities(caps: Caps) -> String {
     match (caps.0.count_ones(), caps.has_sys_ptrace()) {
         (0, _) => "no capabilities".to_owned(),
         (1, true) => "CAP_SYS_PTRACE".to_owned(),
@@ -259,7 +259,7 @@ fn node(node: &Node, m: &Measurement) -> Vec<String> {
 }
 
 /// Whose memory is whose: the seat lives in the pod's, beside the target.
-fn memory(memory: &Memory) -> Option<String> {
+pub(super) fn memory(memory: &Memory) -> Option<String> {
     let target = match (&memory.target_used, &memory.target_limit) {
         (Reading::Read(used), Reading::Read(u64::MAX)) => {
             Some(format!("the target uses {} MiB, no limit", used / MIB))

@@ -8,7 +8,7 @@ use crate::kubectl::{Error, Kubectl, Watch, Watched};
 use crate::pod::Pod;
 
 /// How often the pod is asked where it can't be watched.
-const POLL: Duration = Duration::from_millis(300);
+pub(super) const POLL: Duration = Duration::from_millis(300);
 /// A watch that is silent for so long is asked beside, then for twice as long, and so on: something in
 /// between may have cut it, and once in some hundred landings the event that mattered never came.
 const QUIET: Duration = Duration::from_secs(2);

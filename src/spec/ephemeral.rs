@@ -97,13 +97,8 @@ impl Plan {
         if text("targetContainerName") != self.target {
             return Some(format!("it looks at `{}`", shown(text("targetContainerName"))));
         }
-        if let Some(field) = UNEXPECTED.iter().find(|f| has(other.spec, f)) {
-            return Some(format!("it has a {field} that podbench doesn't write"));
-        }
-        if other.security("privileged") == Some(&json!(true))
-            || other.security("allowPrivilegeEscalation") != Some(&json!(false))
-        {
-            return Some("it may gain privileges".to_owned());
+        if let Some(why) = unauthored(other) {
+            return Some(why);
         }
         let keys = |list: Option<&Value>| -> Vec<String> {
             let list = list.and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
@@ -147,6 +142,17 @@ impl Plan {
             .find(|m| !theirs.contains(m))
             .map(|(name, path)| format!("it doesn't mount {name} at {path}"))
     }
+}
+
+/// Why no plan would have made this container, whosever it is; `None` where one might have.
+#[must_use]
+pub fn unauthored(other: &Container<'_>) -> Option<String> {
+    if let Some(field) = UNEXPECTED.iter().find(|f| has(other.spec, f)) {
+        return Some(format!("it has a {field} that podbench doesn't write"));
+    }
+    let escalates = other.security("privileged") == Some(&json!(true))
+        || other.security("allowPrivilegeEscalation") != Some(&json!(false));
+    escalates.then(|| "it may gain privileges".to_owned())
 }
 
 /// What of a container spec podbench never writes and that changes what runs.

@@ -2,12 +2,14 @@
 //!
 //! - [`keys`]: the key that a seat lets in
 //! - [`alias`]: what a seat is called here, and whose a stanza is
+//! - [`inventory`]: the stanzas on this disk, and how they are taken back
 //! - `freeze`: what a stanza keeps of the shell it was made in
 //! - `quote`: one text for ssh's own readers and any shell
 //! - `stanza`: the author of the configuration
 //! - `known_hosts`, `files`, `include`: what is on the disk
 
 pub mod alias;
+pub mod inventory;
 pub mod keys;
 
 mod files;
@@ -171,10 +173,7 @@ struct Draft {
 impl Draft {
     fn new(settings: &Settings, cluster: &Cluster, seat: &SshSeat, via: Via) -> Result<Self, Failure> {
         stanza::check(seat)?;
-        let kubeconfig = match &cluster.kubeconfig {
-            Some(file) => freeze::one_line("--kubeconfig", file.as_os_str())?,
-            None => freeze::kubeconfig(settings)?,
-        };
+        let kubeconfig = kubeconfig(settings, cluster)?;
         let owner = alias::Owner {
             context: seat.context.clone(),
             kubeconfig,
@@ -198,6 +197,14 @@ impl Draft {
             sockets: &self.sockets,
             proxy: &self.proxy,
         }
+    }
+}
+
+/// The kubeconfig files that this run reads, as a stanza names them.
+fn kubeconfig(settings: &Settings, cluster: &Cluster) -> Result<String, Failure> {
+    match &cluster.kubeconfig {
+        Some(file) => freeze::one_line("--kubeconfig", file.as_os_str()),
+        None => freeze::kubeconfig(settings),
     }
 }
 

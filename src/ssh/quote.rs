@@ -23,9 +23,30 @@ pub(crate) fn path(raw: &str) -> String {
     format!("\"{}\"", raw.replace('\\', "\\\\").replace('"', "\\\""))
 }
 
+/// What [`path`] wrote.
+pub(crate) fn unpath(written: &str) -> String {
+    let inner = written.strip_prefix('"').and_then(|w| w.strip_suffix('"'));
+    let mut raw = String::new();
+    let mut rest = inner.unwrap_or(written).chars();
+    while let Some(c) = rest.next() {
+        let escaped = c == '%' || (c == '\\' && inner.is_some());
+        raw.push(if escaped { rest.next().unwrap_or(c) } else { c });
+    }
+    raw
+}
+
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    proptest! {
+        #[test]
+        fn what_was_written_as_a_path_reads_as_it_was(raw in r#"/[a-z %"\\\\é]{0,20}"#) {
+            prop_assert_eq!(unpath(&path(&raw)), raw);
+        }
+    }
 
     #[test]
     fn a_plain_word_stays_as_it_is_and_an_empty_one_is_still_a_word() {

@@ -60,3 +60,16 @@ fn the_golden_runs_without_a_policy_still_come_about() {
     run("attach-mesh", 0, &["attach", "mesh"]);
     run("attach-hostile", 0, &["attach", "hostile"]);
 }
+
+#[test]
+fn the_golden_runs_that_take_back_still_come_about() {
+    let ns = Namespace::labelled("golden-undo", &["pod-security.kubernetes.io/enforce=restricted"]);
+    ns.zoo(&["odd-ids"]);
+    let server = ns.cluster.version();
+    let config = ns.observer();
+    let person = || Person::new(PODBENCH, &config, &ns.cluster.image);
+    person().attach(&["odd-ids"]);
+    live("list", &mut person(), &server, &["list"]).expect_code(0);
+    live("status", &mut person(), &server, &["status", "odd-ids"]).expect_code(0);
+    live("detach", &mut person(), &server, &["detach", "odd-ids"]).expect_code(0);
+}

@@ -16,5 +16,6 @@ mod race;
 mod reconnect;
 mod serial;
 mod transport;
+mod undo;
 mod wait_start;
 mod world;

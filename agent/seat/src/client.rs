@@ -11,6 +11,7 @@ use podbench_contract::session::{Request, file};
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 
 use crate::agent::protocol::Reply;
+use crate::agent::stop;
 use crate::out;
 use crate::runtime::Runtime;
 
@@ -134,6 +135,19 @@ pub(crate) fn stop() -> u8 {
         Ok(Reply::Hello | Reply::Taken | Reply::Done | Reply::Exit(_)) => {
             out::note("the agent answered something else");
             exit::FAILED
+        }
+        // It took the connection, so it is there, and it hangs or somebody stopped it.
+        Err(e) if e.kind() == io::ErrorKind::TimedOut => {
+            out::note(&format!(
+                "the agent doesn't answer ({e}), so it is killed with all that is the seat's"
+            ));
+            match stop::without_agent() {
+                0 => exit::OK,
+                left => {
+                    out::note(&format!("{left} processes of this seat didn't end"));
+                    exit::FAILED
+                }
+            }
         }
         Err(e) => {
             out::note(&format!("no agent answers: {e}"));

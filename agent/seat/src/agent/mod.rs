@@ -14,7 +14,7 @@ pub(crate) mod protocol;
 mod requests;
 mod server;
 mod sessions;
-mod stop;
+pub(crate) mod stop;
 
 use podbench_contract::exit;
 

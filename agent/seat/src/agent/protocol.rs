@@ -66,6 +66,8 @@ pub(crate) struct State {
     pub(crate) home: String,
     /// The seat's sshd.
     pub(crate) sshd: Sshd,
+    /// ssh connections that are open now.
+    pub(crate) sessions: Option<u32>,
 }
 
 impl State {

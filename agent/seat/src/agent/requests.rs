@@ -8,7 +8,7 @@ use podbench_contract::keys::PublicKey;
 use podbench_contract::session::{Request, file, sshd_argv};
 use rustix::event::PollFlags;
 
-use super::protocol::Reply;
+use super::protocol::{Reply, State};
 use super::server::Server;
 use super::sessions::{Connection, Ending, Heard, Phase};
 use crate::exec::{Program, spawn_on};
@@ -101,7 +101,9 @@ impl Server {
     }
 
     pub(super) fn state_line(&self) -> String {
-        serde_json::to_string(&self.state).unwrap_or_default() + "\n"
+        let open = self.connections.iter().filter(|c| matches!(c.phase, Phase::Session { .. })).count();
+        let state = State { sessions: u32::try_from(open).ok(), ..self.state.clone() };
+        serde_json::to_string(&state).unwrap_or_default() + "\n"
     }
 }
 

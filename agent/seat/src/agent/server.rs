@@ -59,7 +59,7 @@ pub(crate) struct Server {
     own: Own,
     listener: Option<UnixListener>,
     signals: SignalFd,
-    connections: Vec<Connection>,
+    pub(super) connections: Vec<Connection>,
     pub(super) endings: Vec<Ending>,
     pub(super) check: Option<Running>,
     pub(super) stop: Option<Stop>,

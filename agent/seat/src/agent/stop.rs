@@ -14,6 +14,8 @@ use crate::proc::Own;
 const GRACE: Duration = Duration::from_secs(3);
 /// How long the agent waits for those that SIGKILL doesn't end.
 const PATIENCE: Duration = Duration::from_secs(8);
+/// Between two looks of one who ends a seat from outside its agent.
+const LOOK: Duration = Duration::from_millis(50);
 /// How long who asked has to take the answer.
 const FAREWELL: Duration = Duration::from_millis(500);
 
@@ -24,6 +26,19 @@ pub(crate) struct Stop {
     kill: Instant,
     give_up: Instant,
     told: Option<Instant>,
+}
+
+/// Ends a seat whose agent is there and doesn't answer (a peer may have stopped it): what the agent
+/// would have ended, and the agent. How many processes are left; our own goes with the container.
+pub(crate) fn without_agent() -> usize {
+    let own = Own::read();
+    let mut stop = Stop::begin(&own, Some(std::process::id()), Instant::now());
+    loop {
+        if let Progress::Over { left } = stop.look(&own, Instant::now()) {
+            return left;
+        }
+        std::thread::sleep(LOOK);
+    }
 }
 
 /// How far it is.

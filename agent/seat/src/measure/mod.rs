@@ -111,12 +111,13 @@ fn without_agent(why: String) -> State {
 }
 
 fn take(measured: &mut Measurement, state: State) {
-    let State { version, failures, login, home, sshd } = state;
+    let State { version, failures, login, home, sshd, sessions } = state;
     measured.version = version;
     measured.failures = failures;
     measured.login = login;
     measured.home = home;
     measured.sshd = sshd;
+    measured.sessions = sessions;
 }
 
 /// What is to be measured.

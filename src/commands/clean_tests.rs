@@ -1,0 +1,57 @@
+use super::*;
+use crate::ssh::alias::Owner;
+
+fn refused(refusal: Refusal) -> Error {
+    Error::Refused(refusal)
+}
+
+#[test]
+fn only_the_servers_own_word_makes_a_stanza_stale() {
+    let gone = refused(Refusal::NotFound("pods \"api\" not found".into()));
+    assert!(matches!(verdict(&gone), Verdict::Stale(_)));
+    let others = [
+        refused(Refusal::Unreachable("connection refused".into())),
+        refused(Refusal::Credentials("You must be logged in".into())),
+        refused(Refusal::Forbidden("Forbidden".into())),
+        refused(Refusal::Kubeconfig("context \"x\" does not exist".into())),
+        Error::Failed { words: String::new(), status: Some(1) },
+        Error::Deadline { call: "kubectl".into(), after: LIMIT },
+        Error::Answer { what: "JSON", why: "EOF".into() },
+        Error::TooMuch { most: 1 },
+    ];
+    for error in others {
+        assert!(matches!(verdict(&error), Verdict::Unknown(_)), "{error:?}");
+    }
+}
+
+#[test]
+fn a_cluster_that_cannot_be_reached_is_asked_once_and_one_right_that_lacks_is_only_its_namespaces() {
+    assert!(is_the_cluster(&refused(Refusal::Unreachable("x".into()))));
+    assert!(is_the_cluster(&Error::Deadline { call: "kubectl".into(), after: LIMIT }));
+    assert!(!is_the_cluster(&refused(Refusal::Forbidden("x".into()))));
+    assert!(!is_the_cluster(&refused(Refusal::NotFound("x".into()))));
+}
+
+#[test]
+fn a_stanza_without_a_context_is_never_judged_by_another_cluster() {
+    let settings = Settings::bare("/home/u");
+    let cluster = Cluster { kubectl: "/no/such/kubectl".into(), ..Cluster::default() };
+    let elsewhere = Elsewhere::new(&settings, &cluster, Interrupt::default());
+    let owner = Owner {
+        context: String::new(),
+        kubeconfig: "/home/u/.kube/config".into(),
+        namespace: "demo".into(),
+        pod: "api".into(),
+        pod_uid: "u".into(),
+        seat: "podbench-1".into(),
+    };
+    let stanza = Stanza { alias: "a".into(), file: "/x/a.conf".into(), owner, socket: None };
+    let said = |current: &str| {
+        let verdicts = ask_all(&elsewhere, current, std::slice::from_ref(&stanza)).unwrap();
+        let Verdict::Unknown(why) = verdicts.each[0].1.clone() else { panic!("judged") };
+        (verdicts.calls, why)
+    };
+    assert!(said("prod").1.contains("inside a cluster") && said("prod").0 == 0);
+    let (calls, why) = said("");
+    assert!(calls == 1 && why.contains("can't be started"), "{why}");
+}
