@@ -120,7 +120,9 @@ pub fn run(args: &cli::Attach, session: &Session<'_>, local: &Local) -> Result<D
     // Box 7: measure, and correct the ids once.
     session.progress("measuring the seat");
     let mut measured = ask(args, session, &picked.pod, &plan, &seat)?;
-    if let Some(facts) = correction(args, &measured, &picked.pod, &target.name) {
+    let corrected = correction(args, &measured, &picked.pod, &target.name);
+    // A walk that has just been through these ids was told no about them.
+    if let Some(facts) = corrected.filter(|facts| seat.reused || facts.target != ids) {
         let wanted = Wanted { ceiling: args.max_rung, uid: facts.target.uid, gid: facts.target.gid };
         let (found, _) = reuse::find(&picked.pod, &plan, facts.target, wanted);
         let other = match found {
@@ -272,7 +274,7 @@ fn walk(
         Walked::Ended(end, _) => {
             // A dry run that ends with a right that is missing.
             steps.retain(|step| step.outcome != Outcome::WouldLand);
-            Err(explain::ended(session, pod, plan, &end, steps))
+            Err(explain::ended(session, pod, plan, &end, steps, ladder.refusals()))
         }
     }
 }
@@ -295,7 +297,7 @@ fn ask(
     };
     match measure(session.kubectl, question) {
         Err(Unmeasured::Exec(error)) if explain::is_unreachable(&error) => {
-            Err(explain::unreachable(session, pod, &plan.target, seat.name, error))
+            Err(explain::unreachable(session, pod, plan, seat.name, error))
         }
         other => Ok(other),
     }

@@ -2,7 +2,8 @@
 //!
 //! - [`attach`], [`ssh_config`], `version`, `completion`: the verbs
 //! - [`pick`]: which pod, for every verb
-//! - `explain`: why there is no seat, for a person
+//! - `explain`: why there is no seat, for a person; `remedy`: what helps where every rung was
+//!   refused; `unstarted`: why a seat that is stored doesn't run
 //! - `assemble`: the report's value
 
 pub mod attach;
@@ -11,6 +12,8 @@ pub mod ssh_config;
 
 mod assemble;
 mod explain;
+mod remedy;
+mod unstarted;
 mod version;
 
 use serde_json::Value;
