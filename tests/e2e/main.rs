@@ -5,6 +5,8 @@
 
 mod admission;
 mod background;
+mod channels;
+mod choice;
 mod golden;
 mod hostile;
 mod input;
@@ -12,5 +14,7 @@ mod measure;
 mod race;
 mod reconnect;
 mod serial;
+mod sshd;
+mod startup;
 mod transport;
 mod world;
