@@ -7,7 +7,7 @@ use podbench_test_support::namespace::Namespace;
 use podbench_test_support::person::{Person, alias};
 use podbench_test_support::pods::pod;
 use podbench_test_support::policy::{Policies, denies, mutates, put, seats_of};
-use podbench_test_support::process::Ran;
+use podbench_test_support::process::{Ran, eventually};
 use podbench_test_support::server::Server;
 use serde_json::{Value, json};
 
@@ -220,6 +220,57 @@ fn what_a_mutating_policy_makes_of_a_seat_is_what_is_measured_and_said() {
 }
 
 #[test]
+fn a_seat_that_a_policy_changes_on_its_way_in_is_entered_again_and_no_second_name_is_spent() {
+    let (ns, person) = pods("mirror", &["image", "proxy"]);
+    // The same image by its digest, as a mirror would have it under a name of its own.
+    ns.plant(
+        "image",
+        &json!({"name": "look", "image": ns.cluster.image, "imagePullPolicy": "Never", "command": ["true"]}),
+    );
+    let digest = eventually("the image's id", Duration::from_secs(20), || {
+        let pod = ns.get("pod", "image");
+        let id = pod.pointer("/status/ephemeralContainerStatuses/0/imageID")?.as_str()?.to_owned();
+        id.rsplit_once("sha256:").map(|(_, hex)| format!("sha256:{hex}"))
+    });
+    let seat = "c.name.startsWith('podbench-')";
+    let variable = "{\"name\": \"HTTPS_PROXY\", \"value\": \"http://proxy.corp:3128\"}";
+    let policies = Policies::apply(
+        &ns,
+        &[
+            mutates(&ns, "image", &put(seat, "/image", &format!("\"{digest}\""))),
+            mutates(
+                &ns,
+                "proxy",
+                &put(&format!("{seat} && !c.env.exists(e, e.name == 'HTTPS_PROXY')"), "/env/0", variable),
+            ),
+        ]
+        .concat(),
+    );
+    let probe = json!({"name": "podbench-9", "image": "x", "env": [{"name": "A", "value": "b"}]});
+    for (app, sign) in [("image", digest.as_str()), ("proxy", "HTTPS_PROXY")] {
+        policies.in_force(app, &probe, |ran| {
+            ran.code == 0 && ran.stdout.matches(sign).count() > usize::from(app == "image")
+        });
+        let first = person.attach(&[app]);
+        assert!(
+            first.pointer("/warnings").unwrap().to_string().contains("a policy changed the seat"),
+            "{first:#}"
+        );
+        let again = person.attach(&[app]);
+        assert_eq!(text(&again, "/seat/name"), "podbench-1", "{again:#}");
+        assert_eq!(again.pointer("/seat/reused"), Some(&json!(true)), "{again:#}");
+        assert!(!again.pointer("/warnings").unwrap().to_string().contains("isn't used"), "{again:#}");
+        assert_eq!(person.ssh(&[&alias(&again), "echo in"]).text(), "in");
+        // Another key is let in, and what is asked for anew is landed anew.
+        let other = Person::new(PODBENCH, &ns.observer(), &ns.cluster.image);
+        let report = other.attach(&[app]);
+        assert_eq!(text(&report, "/seat/name"), "podbench-1", "{report:#}");
+        assert_eq!(other.ssh(&[&alias(&report), "echo in"]).text(), "in");
+        assert_eq!(text(&person.attach(&[app, "--new"]), "/seat/name"), "podbench-2");
+    }
+}
+
+#[test]
 fn a_policy_that_is_newer_than_a_seat_and_would_change_it_is_named_and_no_rung_is_walked_in_vain() {
     let (ns, person) = pods("frozen", &["frozen"]);
     person.attach(&["frozen"]);
@@ -246,7 +297,7 @@ fn a_full_quota_and_a_limit_range_say_nothing_about_a_seat() {
                                     "default": {"memory": "64Mi"}, "defaultRequest": {"memory": "64Mi"}}]}}),
     ]);
     let second = ns.kubectl(&["run", "second", "--image=x", "--dry-run=server"]);
-    podbench_test_support::process::eventually("the quota counts", Duration::from_secs(20), || {
+    eventually("the quota counts", Duration::from_secs(20), || {
         ns.kubectl(&["run", "second", "--image=x", "--dry-run=server"])
             .stderr
             .contains("exceeded quota")
@@ -279,6 +330,8 @@ fn every_version_of_pod_security_takes_the_degraded_and_the_seat_rung_as_they_ar
 #[test]
 fn each_level_of_pod_security_lets_its_rungs_land_and_the_report_says_what_is_missing() {
     let (ns, person) = pods("levels", &["api"]);
+    // A warning beside an answer is no refusal.
+    ns.label("pod-security.kubernetes.io/warn=restricted");
     for (level, wanted) in [
         ("restricted", &["full refused rehearsal", "degraded landed kubelet"][..]),
         ("baseline", &["full refused rehearsal", "degraded landed kubelet"][..]),
