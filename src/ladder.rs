@@ -126,6 +126,7 @@ pub struct Ladder {
     seat_retried: bool,
     would_land: Option<Rung>,
     steps: Vec<Step>,
+    refusals: Vec<Refusal>,
     warnings: Vec<String>,
 }
 
@@ -158,6 +159,7 @@ impl Ladder {
             seat_retried: false,
             would_land: None,
             steps: Vec::new(),
+            refusals: Vec::new(),
             warnings: Vec::new(),
         }
     }
@@ -173,6 +175,12 @@ impl Ladder {
     #[must_use]
     pub fn steps(&self) -> &[Step] {
         &self.steps
+    }
+
+    /// Who said no, in the order of the walk.
+    #[must_use]
+    pub fn refusals(&self) -> &[Refusal] {
+        &self.refusals
     }
 
     /// What a person should know about the rung that landed, one line each.
@@ -263,9 +271,9 @@ impl Ladder {
                 Some(format!("a policy stores {ids}, where SYS_PTRACE is worth nothing"))
             }
             (Rung::Degraded, Some(ids)) => Some(format!("a policy stores {ids}, which aren't the target's")),
-            // Whoever the target is: the seat rung has an sshd that runs.
-            (Rung::Full, None) if rewrite.all_dropped => Some(
-                "a policy drops ALL capabilities; root without SETUID, SETGID and SYS_CHROOT can't run sshd"
+            // With SYS_PTRACE and a target that no lower rung reaches, it is worth having without ssh.
+            (Rung::Full, None) if rewrite.login_lost && (rewrite.ptrace_stripped || lower_reaches) => Some(
+                "a policy drops capabilities, and root without SETUID, SETGID and SYS_CHROOT can't run sshd"
                     .to_owned(),
             ),
             (Rung::Full, None) if rewrite.ptrace_stripped && lower_reaches => Some(
@@ -298,6 +306,7 @@ impl Ladder {
         let Some(now) = self.now.clone() else { return Next::End(End::Exhausted) };
         let rung = now.rung();
         self.step(rung, StepOutcome::Refused, channel, refusal.words(), None);
+        self.refusals.push(refusal.clone());
         match after(&refusal, own) {
             After::NextRung => {
                 if let Some(uid) = allowed_uid(&refusal.words()).filter(|uid| *uid != self.seat.0) {

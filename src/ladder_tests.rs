@@ -85,10 +85,21 @@ fn a_root_seat_without_any_capability_is_withdrawn_beside_a_root_target_too() {
     for facts in [known(0), Facts::default()] {
         let mut ladder = Ladder::new(facts);
         ladder.advance();
-        let dropped = Rewrite { ptrace_stripped: true, all_dropped: true, ..Rewrite::default() };
+        let dropped = Rewrite { ptrace_stripped: true, login_lost: true, ..Rewrite::default() };
         assert_eq!(rung(&ladder.rehearsed(&dropped)), Some(Rung::Seat));
         assert!(ladder.steps()[0].reason.contains("sshd"));
     }
+}
+
+#[test]
+fn a_root_seat_that_can_run_no_sshd_is_kept_where_nothing_else_reaches_the_target() {
+    let lost = Rewrite { login_lost: true, ..Rewrite::default() };
+    let mut root = Ladder::new(known(0));
+    root.advance();
+    assert!(matches!(root.rehearsed(&lost), Next::Land(Security::Full)));
+    let mut other = Ladder::new(Facts { ceiling: Some(Rung::Full), ..known(1000) });
+    other.advance();
+    assert_eq!(rung(&other.rehearsed(&lost)), Some(Rung::Degraded));
 }
 
 #[test]

@@ -20,7 +20,9 @@ pub struct Plan<'a> {
 #[must_use]
 pub fn config(plan: &Plan<'_>) -> String {
     let Plan { login, root, runtime, env } = plan;
-    let mut set = format!("SetEnv PATH={PATH}");
+    // SHLVL: bash takes itself for a session's first shell and reads ~/.bashrc even for a single command
+    // otherwise, and a line that one prints there ends `scp -O`, rsync and an editor's bootstrap.
+    let mut set = format!("SetEnv PATH={PATH} SHLVL=1");
     for (name, value) in *env {
         let safe =
             !value.is_empty() && value.bytes().all(|b| b.is_ascii_graphic() && !b"\"'\\#".contains(&b));

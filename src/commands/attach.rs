@@ -133,7 +133,9 @@ pub fn run(args: &cli::Attach, session: &Session<'_>, local: &Local) -> Result<D
     // Box 7: measure, and correct the ids once.
     session.progress("measuring the seat");
     let mut measured = ask(args, session, &picked.pod, &plan, &seat)?;
-    if let Some(facts) = correction(args, &measured, &picked.pod, &target.name) {
+    let corrected = correction(args, &measured, &picked.pod, &target.name);
+    // A walk that has just been through these ids was told no about them.
+    if let Some(facts) = corrected.filter(|facts| seat.reused || facts.target != ids) {
         let wanted = Wanted {
             ceiling: args.max_rung,
             require: args.require,
@@ -293,18 +295,23 @@ fn walk(
     warnings: &mut Vec<String>,
 ) -> Result<Walk, Failure> {
     let mut ladder = Ladder::new(facts);
-    let landing = Landing::new(session.kubectl, args.timeout);
+    let landing = Landing::new(session.kubectl, args.timeout).reusing(!args.new);
     let walked = landing.walk(pod, plan, &mut ladder);
     let walked = walked.map_err(|e| explain::cut_off(session, pod, landing.written.get(), e))?;
     steps.extend(ladder.steps().iter().cloned());
     warnings.extend(ladder.warnings().iter().cloned());
     match walked {
         Walked::Landed(name, rung) => Ok(Walk::Landed(Seat { name, rung, reused: false, other_key: false })),
+        Walked::Running(found) => {
+            // Said before anybody knew what a policy makes of a seat.
+            warnings.retain(|w| !w.starts_with(&format!("{} runs and isn't used", found.name)));
+            Ok(Walk::Landed(reused(steps, found)))
+        }
         Walked::Ended(End::WouldLand(rung), name) => Ok(Walk::WouldLand(rung, name)),
         Walked::Ended(end, _) => {
             // A dry run that ends with a right that is missing.
             steps.retain(|step| step.outcome != Outcome::WouldLand);
-            Err(explain::ended(session, pod, plan, &end, steps))
+            Err(explain::ended(session, pod, plan, &end, steps, ladder.refusals()))
         }
     }
 }
@@ -327,7 +334,7 @@ fn ask(
     };
     match measure(session.kubectl, question) {
         Err(Unmeasured::Exec(error)) if explain::is_unreachable(&error) => {
-            Err(explain::unreachable(session, pod, &plan.target, seat.name, error))
+            Err(explain::unreachable(session, pod, plan, seat.name, error))
         }
         other => Ok(other),
     }
@@ -367,12 +374,13 @@ fn correct(
 ) -> Result<Option<Seat>, Failure> {
     // One rung and no other: the seat at hand is as good as any lower one.
     let mut ladder = Ladder::new(facts).only(Rung::Degraded);
-    let landing = Landing::new(session.kubectl, args.timeout);
+    let landing = Landing::new(session.kubectl, args.timeout).reusing(true);
     let walked = landing.walk(pod, plan, &mut ladder);
     steps.extend(ladder.steps().iter().cloned());
     warnings.extend(ladder.warnings().iter().cloned());
     match walked {
         Ok(Walked::Landed(name, rung)) => Ok(Some(Seat { name, rung, reused: false, other_key: false })),
+        Ok(Walked::Running(found)) => Ok(Some(reused(steps, found))),
         Err(Error::Interrupted) => Err(Error::Interrupted.into()),
         // The steps say why.
         Ok(Walked::Ended(..)) => Ok(None),

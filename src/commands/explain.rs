@@ -7,14 +7,14 @@ use podbench_contract::ids::SeatName;
 use podbench_contract::rung::Rung;
 use podbench_contract::text::escape_lines;
 
-use super::Session;
+use super::{Session, remedy, unstarted};
 use crate::cli;
 use crate::error::{Failure, Kind};
 use crate::kubectl::refusal::Refusal;
 use crate::kubectl::{Error, Started};
-use crate::ladder::{End, Trouble};
+use crate::ladder::End;
 use crate::pod::state::{NotNow, Stopped, node_trouble};
-use crate::pod::target::NoSuch;
+use crate::pod::target::{NoSuch, choose};
 use crate::pod::{Pod, State};
 use crate::report::attach::{Attach, Step};
 use crate::report::text;
@@ -25,7 +25,11 @@ use crate::spec::mounts::NoMount;
 
 /// `-c` names nothing.
 pub(super) fn no_target(session: &Session<'_>, pod: &Pod, no: &NoSuch) -> Failure {
-    let first = no.like.as_ref().or(no.have.first());
+    // Never a sidecar that happens to be listed first.
+    let first = no
+        .like
+        .clone()
+        .or_else(|| choose(pod, None, &session.settings.config.of(None).sidecars).ok().map(|c| c.name));
     let mut failure = Failure::input(format!("pod {} has no container `{}`", pod.name(), no.asked))
         .because(format!("its containers: {}", no.have.join(", ")));
     if let Some(name) = first {
@@ -60,7 +64,8 @@ pub(super) fn not_now(session: &Session<'_>, pod: &Pod, no: &NotNow) -> Failure 
     let nothing = "nothing was written";
     match no {
         NotNow::Static => Failure::cluster(format!("pod {name} is a static pod"))
-            .because(format!("the kubelet of node {} made it from a file, and the API server can't add a container to it; {nothing}", pod.node())),
+            .because(format!("the kubelet of node {} made it from a file, and the API server can't add a container to it; {nothing}", pod.node()))
+            .hint(session.command(&["logs", name, "--all-containers", "--tail=50"])),
         NotNow::Completed(phase) => Failure::cluster(format!("pod {name} is completed ({phase}): nothing runs in it"))
             .because(format!("a seat looks at a running process; {nothing}"))
             .hint(session.command(&["logs", name, "--all-containers", "--tail=50"])),
@@ -68,7 +73,8 @@ pub(super) fn not_now(session: &Session<'_>, pod: &Pod, no: &NotNow) -> Failure 
             .because(format!("a seat would go with it; {nothing}"))
             .hint(session.command(&["get", "pods"])),
         NotNow::Windows => Failure::cluster(format!("pod {name} runs Windows containers"))
-            .because(format!("a seat is a Linux container; {nothing}")),
+            .because(format!("a seat is a Linux container; {nothing}"))
+            .hint(session.command(&["describe", "pod", name])),
         NotNow::Unscheduled(why) => Failure::cluster(format!("pod {name} has no node yet: {why}"))
             .because(format!("nothing runs in it; {nothing}"))
             .hint(session.command(&["describe", "pod", name]))
@@ -158,7 +164,7 @@ pub(super) fn late_start(session: &Session<'_>, pod: &Pod, no: &NotNow, limit: D
 }
 
 /// The end of a container's log; allowed to fail, because reading logs is a right of its own.
-fn log_tail(session: &Session<'_>, pod: &str, container: &str) -> Option<String> {
+pub(super) fn log_tail(session: &Session<'_>, pod: &str, container: &str) -> Option<String> {
     let text = session.kubectl.log_tail(pod, container, 10).and_then(Started::finish).ok()?;
     let lines: Vec<String> = text.lines().map(|l| format!("  {}", escape_lines(l, 200))).collect();
     let tail = lines.get(lines.len().saturating_sub(10)..).unwrap_or_default();
@@ -271,7 +277,7 @@ pub(super) const fn is_unreachable(error: &Error) -> bool {
 pub(super) fn unreachable(
     session: &Session<'_>,
     pod: &Pod,
-    target: &str,
+    plan: &Plan,
     seat: SeatName,
     error: Error,
 ) -> Failure {
@@ -288,8 +294,12 @@ pub(super) fn unreachable(
         return failure.because(pod_gone(pod, seat)).hint(session.command(&["get", "pods"]));
     }
     if gone {
-        return match ending(session, pod, target, seat) {
-            Some(why) => failure.because(why).hint(session.again(pod.name())),
+        return match ending(session, pod, &plan.target, seat) {
+            Some((why, true)) => Failure::cluster(why).hint(session.again(pod.name())),
+            Some((why, false)) => {
+                let failure = Failure::cluster(why).because(text::burnt(&seat.to_string()));
+                unstarted::ended(session, pod, plan, &seat.to_string(), failure)
+            }
             None => failure.because(entered).hint(session.again(pod.name())),
         };
     }
@@ -320,8 +330,8 @@ fn is_gone(session: &Session<'_>, pod: &Pod) -> bool {
     }
 }
 
-/// Why a seat that ran is gone.
-fn ending(session: &Session<'_>, pod: &Pod, target: &str, seat: SeatName) -> Option<String> {
+/// Why a seat that ran is gone, and whether its target's restart took it.
+fn ending(session: &Session<'_>, pod: &Pod, target: &str, seat: SeatName) -> Option<(String, bool)> {
     let value = session.kubectl.get_pod(pod.name()).and_then(Started::finish).ok()?;
     let now = Pod::new(value).ok()?;
     let name = seat.to_string();
@@ -339,11 +349,18 @@ fn ending(session: &Session<'_>, pod: &Pod, target: &str, seat: SeatName) -> Opt
         }
         _ => String::new(),
     };
-    Some(format!("{seat} ended: exit code {code} ({reason}){cause}"))
+    Some((format!("{seat} ended: exit code {code} ({reason}){cause}"), !cause.is_empty()))
 }
 
 /// The walk ended without a seat.
-pub(super) fn ended(session: &Session<'_>, pod: &Pod, plan: &Plan, end: &End, steps: &[Step]) -> Failure {
+pub(super) fn ended(
+    session: &Session<'_>,
+    pod: &Pod,
+    plan: &Plan,
+    end: &End,
+    steps: &[Step],
+    refusals: &[Refusal],
+) -> Failure {
     let name = pod.name();
     let failure = match end {
         End::WouldLand(_) => Failure::new(Kind::Bug, "a rehearsal was taken for a refusal"),
@@ -369,24 +386,20 @@ pub(super) fn ended(session: &Session<'_>, pod: &Pod, plan: &Plan, end: &End, st
             .because(format!("a mutating policy that is newer than {container} would change it, and nobody may: no seat can be added until the pod is replaced"))
             .hint(session.bare(&["get", "mutatingadmissionpolicies,mutatingwebhookconfigurations"])),
         End::Refused(refusal) => return refused(session, pod, refusal),
-        End::Node(trouble) => node(session, pod, plan, trouble),
+        End::Node(trouble) => unstarted::explain(session, pod, plan, trouble, steps),
     };
     match (end, steps.split_last()) {
-        (End::Exhausted, _) => {
-            let failure = steps.iter().fold(failure, |f, step| f.because(step_line(step)));
-            failure.hint(session.command(&["describe", "pod", name]))
-        }
+        (End::Exhausted, _) => remedy::exhausted(session, pod, plan, refusals, remedy::steps(failure, steps)),
         (End::Unmet(rung), _) => {
-            let tried = steps.iter().filter(|step| step.rung >= *rung);
-            let failure = tried.fold(failure, |f, step| f.because(step_line(step)));
-            failure.hint(session.again(&format!("{name} --dry-run")))
+            let tried: Vec<Step> = steps.iter().filter(|step| step.rung >= *rung).cloned().collect();
+            remedy::steps(failure, &tried).hint(session.again(&format!("{name} --dry-run")))
         }
         // The last step's words are the message.
         (
             End::WouldLand(_) | End::Offenders(..) | End::Frozen(..) | End::Refused(_) | End::Node(_),
             Some((last, before)),
         ) => {
-            let failure = before.iter().fold(failure, |f, step| f.because(step_line(step)));
+            let failure = remedy::steps(failure, before);
             match &last.burnt {
                 Some(burnt) => failure.because(text::burnt(burnt)),
                 None => failure,
@@ -426,54 +439,6 @@ fn refused(session: &Session<'_>, pod: &Pod, refusal: &Refusal) -> Failure {
         | Refusal::Exited(_) => failure,
         Refusal::NotFound(_) => failure.hint(session.command(&["get", "pods"])),
     }
-}
-
-fn node(session: &Session<'_>, pod: &Pod, plan: &Plan, trouble: &Trouble) -> Failure {
-    let (name, words) = (pod.name(), trouble.words());
-    let describe = session.command(&["describe", "pod", name]);
-    match trouble {
-        Trouble::Image(_) => Failure::cluster(format!("the seat's image can't be had: {words}"))
-            .because(format!("node {} was to pull {}; the kubelet goes on trying, and a later attach enters the seat if it starts", pod.node(), plan.image))
-            .hint(session.again(&format!("{name} --image IMAGE"))),
-        Trouble::Start(_) => Failure::cluster(format!("the seat's image can't be started: {words}"))
-            .because(format!("{} isn't a seat image, or not one for node {}", plan.image, pod.node()))
-            .hint(session.again(&format!("{name} --image IMAGE"))),
-        Trouble::Config(_) => Failure::cluster(format!("the kubelet refuses the seat: {words}")).hint(describe),
-        Trouble::Target(_) => Failure::cluster(format!(
-            "container {} of pod {name} ended before the seat could start: {words}",
-            plan.target
-        ))
-        .because("a seat lives and dies with its target; the kubelet goes on trying, and a later attach enters the seat if it starts")
-        .hint(session.command(&["logs", name, "-c", &plan.target, "--previous"]))
-        .hint(session.again(&format!("{name} -c {} --wait-start", plan.target))),
-        Trouble::Ended(_) => {
-            let target = pod.container(&plan.target);
-            let ran = target.as_ref().is_some_and(|c| c.is_running());
-            let failure = Failure::cluster(format!("the seat started and ended: {words}"));
-            let why = match target.map(|c| (c.state(), c.last_exit())) {
-                Some((State::Running, Some(last))) => format!("{} was restarted after exit code {}, and a seat goes with its target", plan.target, last.code),
-                Some((State::Running, None)) | None => format!("{} may not be a seat image", plan.image),
-                Some((State::Waiting { .. } | State::Terminated { .. } | State::Unknown, _)) => {
-                    format!("{} ended, and a seat goes with its target", plan.target)
-                }
-            };
-            let again = if ran { session.again(name) } else { describe };
-            failure.because(why).hint(again)
-        }
-        Trouble::Late(_) => {
-            let mut failure = Failure::cluster(format!("the seat didn't start in time: {words}"));
-            failure.kind = Kind::Deadline;
-            failure
-                .because(format!("it is stored, and node {} may still start it; a later attach then enters it", pod.node()))
-                .hint(describe)
-        }
-        Trouble::Gone(_) => Failure::cluster(words.to_string()).hint(session.command(&["get", "pods"])),
-    }
-}
-
-/// One line of the ladder.
-fn step_line(step: &Step) -> String {
-    format!("{}: {}", step.rung, text::outcome(step))
 }
 
 /// The seat runs, and what it may do isn't known: a report of question marks is no success.

@@ -4,7 +4,8 @@
 //! - `list`, `status`, `detach`, `clean`: what podbench left behind, and how it is taken back
 //! - `seats`: what those four share
 //! - [`pick`]: which pod, for every verb
-//! - `explain`: why there is no seat, for a person
+//! - `explain`: why there is no seat, for a person; `remedy`: what helps where every rung was
+//!   refused; `unstarted`: why a seat that is stored doesn't run
 //! - `assemble`: the report's value
 
 pub mod attach;
@@ -16,8 +17,10 @@ mod clean;
 mod detach;
 mod explain;
 mod list;
+mod remedy;
 mod seats;
 mod status;
+mod unstarted;
 mod version;
 
 use std::ffi::OsString;

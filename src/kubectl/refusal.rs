@@ -139,13 +139,15 @@ pub fn is_log(line: &str) -> bool {
 
 type Parser = fn(&str) -> Option<Refusal>;
 
+/// Admission's frames come first: behind them stands text of whoever wrote the rule, which may hold
+/// any of the others' words.
 const PARSERS: [Parser; 20] = [
-    rbac,
-    pod_security,
-    frozen,
     policy,
     webhook_denied,
     webhook_failed,
+    rbac,
+    pod_security,
+    frozen,
     quota,
     constraint,
     conflict,
@@ -175,7 +177,10 @@ fn said(text: &str) -> String {
     for prefix in ["error: ", "Error: "] {
         rest = rest.strip_prefix(prefix).unwrap_or(rest);
     }
-    rest.trim().to_owned()
+    // How kubectl frames whatever comes with the reason `Unauthorized`, a webhook's no too.
+    let framed = rest.strip_prefix("You must be logged in to the server (").and_then(|r| r.strip_suffix(')'));
+    rest = framed.filter(|inner| inner.contains(' ')).unwrap_or(rest);
+    rest.trim().replace(" is invalid: : ", " is invalid: ")
 }
 
 fn rbac(text: &str) -> Option<Refusal> {
@@ -444,3 +449,7 @@ impl std::fmt::Display for Right {
 #[cfg(test)]
 #[path = "refusal_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "refusal_corpus_tests.rs"]
+mod corpus;

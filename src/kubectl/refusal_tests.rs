@@ -1,7 +1,7 @@
 use super::*;
 
 /// Every sample that a live cluster gave (samples/record.sh), and the kind that it is.
-const SAMPLES: &[(&str, &str, &str)] = &[
+pub(super) const SAMPLES: &[(&str, &str, &str)] = &[
     ("rbac", "rbac-get", include_str!("samples/rbac-get.txt")),
     ("rbac", "rbac-list", include_str!("samples/rbac-list.txt")),
     ("rbac", "rbac-watch", include_str!("samples/rbac-watch.txt")),
@@ -39,7 +39,7 @@ const SAMPLES: &[(&str, &str, &str)] = &[
     ("no-container", "exec-no-container", include_str!("samples/exec-no-container.txt")),
 ];
 
-fn kind(refusal: &Refusal) -> &'static str {
+pub(super) fn kind(refusal: &Refusal) -> &'static str {
     match refusal {
         Refusal::Rbac(_) => "rbac",
         Refusal::PodSecurity { .. } => "pod-security",

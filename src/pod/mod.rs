@@ -26,6 +26,12 @@ pub struct Pod(Value);
 pub struct NotAPod(&'static str);
 
 impl Pod {
+    /// Has somebody deleted it? It may go on for its grace period.
+    #[must_use]
+    pub fn is_being_deleted(&self) -> bool {
+        self.value().pointer("/metadata/deletionTimestamp").is_some()
+    }
+
     /// Takes a pod's JSON. Its names go into argvs and files, so they are checked here, once.
     ///
     /// # Errors

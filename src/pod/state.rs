@@ -58,7 +58,7 @@ pub fn not_now(pod: &Pod, target: &str) -> Option<NotNow> {
     {
         return Some(NotNow::Windows);
     }
-    if spec("/metadata/deletionTimestamp").is_some() {
+    if pod.is_being_deleted() {
         return Some(NotNow::Deleted);
     }
     if matches!(pod.phase(), "Succeeded" | "Failed") {

@@ -10,6 +10,7 @@ use podbench_contract::ids::SeatName;
 use podbench_contract::rung::Rung;
 use serde_json::Value;
 
+use super::reuse::{self, Found};
 use super::wait;
 use crate::kubectl::refusal::{Refusal, Right};
 use crate::kubectl::{Error, Kubectl, Mode, Started};
@@ -25,6 +26,8 @@ use crate::spec::security::Security;
 pub enum Walked {
     /// A seat runs.
     Landed(SeatName, Rung),
+    /// One ran already that is what would have been stored.
+    Running(Found),
     /// None does; with `--dry-run`, the name that the next one would have.
     Ended(End, SeatName),
 }
@@ -41,13 +44,21 @@ pub struct Landing<'k> {
     pub timeout: Duration,
     /// Set from the moment in which a seat may be stored, whatever comes after.
     pub written: Cell<Option<SeatName>>,
+    /// May a seat be entered that runs already? Not with `--new`.
+    pub reuse: bool,
 }
 
 impl<'k> Landing<'k> {
-    /// Nothing is written yet.
+    /// Nothing is written yet, and whatever runs already isn't entered.
     #[must_use]
     pub const fn new(kubectl: &'k Kubectl, timeout: Duration) -> Self {
-        Self { kubectl, timeout, written: Cell::new(None) }
+        Self { kubectl, timeout, written: Cell::new(None), reuse: false }
+    }
+
+    /// A seat that runs already and is what would be stored is entered instead, where `reuse` says so.
+    #[must_use]
+    pub fn reusing(self, reuse: bool) -> Self {
+        Self { reuse, ..self }
     }
 
     /// Walks the ladder until a seat runs or nothing is left. `pod` is kept at its newest.
@@ -62,7 +73,15 @@ impl<'k> Landing<'k> {
         loop {
             next = match next {
                 Next::Rehearse(security) => match put(kubectl, pod, plan, &security, Mode::DryRun) {
-                    Ok(put) => ladder.rehearsed(&put.rewrite()),
+                    Ok(put) => {
+                        let next = ladder.rehearsed(&put.rewrite());
+                        if let (Next::Land(security), Some(stored), true) = (&next, put.stored(), self.reuse)
+                            && let Some(found) = reuse::twin(pod, plan, security.rung(), stored)
+                        {
+                            return Ok(Walked::Running(found));
+                        }
+                        next
+                    }
                     Err(Put::Refused(refusal, name)) => {
                         let refusal = settle(kubectl, pod, plan, refusal)?;
                         ladder.refused(Channel::Rehearsal, refusal, &name.to_string())
@@ -184,8 +203,11 @@ struct Answered {
 impl Answered {
     /// What the server made of the container. An answer without it says nothing.
     fn rewrite(&self) -> Rewrite {
+        self.stored().map_or_else(Rewrite::default, |got| Rewrite::compare(&self.sent, got))
+    }
+
+    fn stored(&self) -> Option<&Value> {
         stored(&self.pod, &self.name.to_string())
-            .map_or_else(Rewrite::default, |got| Rewrite::compare(&self.sent, got))
     }
 }
 

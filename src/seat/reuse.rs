@@ -75,6 +75,36 @@ pub fn find(pod: &Pod, plan: &Plan, target: Ids, wanted: Wanted) -> (Option<Foun
     (best, notes)
 }
 
+/// The running seat that is to the letter what the server would store now. Where a policy changes
+/// seats on their way in (a mirror's image, a proxy's variables), none is what we author, and each
+/// attach would spend another name. Keys may differ, and so may the target's id: it is asked anew.
+#[must_use]
+pub fn twin(pod: &Pod, plan: &Plan, rung: Rung, stored: &Value) -> Option<Found> {
+    let bare = |spec: &Value| -> Option<Value> {
+        let mut spec = spec.clone();
+        let fields = spec.as_object_mut()?;
+        fields.remove("name");
+        let varies = |e: &Value| {
+            let name = e.get("name").and_then(Value::as_str);
+            name == Some(env::PUBKEY.name) || name == Some(env::TARGET_CID.name)
+        };
+        if let Some(list) = fields.get_mut("env").and_then(Value::as_array_mut) {
+            list.retain(|e| !varies(e));
+        }
+        Some(spec)
+    };
+    let wanted = bare(stored)?;
+    let seats = pod.containers().into_iter().filter(|c| c.kind == Kind::Ephemeral && c.is_running());
+    seats
+        .filter(|c| bare(c.spec).is_some_and(|spec| spec == wanted))
+        .filter_map(|c| {
+            Some(Found { name: SeatName::parse(c.name())?, rung, other_key: !lets_in(&c, &plan.key) })
+        })
+        // Without an owner, the key says whose it is.
+        .filter(|found| plan.owner.is_some() || !found.other_key)
+        .max_by_key(|found| found.name)
+}
+
 /// The running seat of this owner that looks at this target, on the highest rung and of those the
 /// newest, as in [`find`], but whatever its image: for a verb that lands nothing. Its agent is what
 /// answers, so its command has to be the agent's.

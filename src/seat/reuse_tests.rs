@@ -139,3 +139,43 @@ fn a_verb_that_lands_nothing_takes_the_seat_that_attach_takes() {
     let seat = super::mine(&p, &mine().target, Some("me"), &key);
     assert_eq!(seat.map(|s| s.number()), Some(1));
 }
+
+#[test]
+fn a_seat_that_is_to_the_letter_what_would_be_stored_is_a_twin_and_nothing_less_is() {
+    let changed = |key: &str, seat: u32, change: &dyn Fn(&mut Value)| {
+        let name = SeatName::parse(&format!("podbench-{seat}")).unwrap();
+        let mut stored = plan("me", key).container(name, &degraded(7));
+        stored["image"] = "mirror/seat:1".into();
+        stored["env"].as_array_mut().unwrap().push(json!({"name": "PROXY", "value": "p"}));
+        change(&mut stored);
+        stored
+    };
+    let twin_of = |seats: &[Value], owner: Option<&str>| {
+        let mut value =
+            pod(&[(1, plan("me", KEY), degraded(7), true), (2, plan("me", KEY), degraded(7), true)])
+                .value()
+                .clone();
+        value["spec"]["ephemeralContainers"] = json!(seats);
+        let plan = Plan { owner: owner.map(str::to_owned), ..plan("me", KEY) };
+        let wanted = changed(KEY, 3, &|_| {});
+        twin(&Pod::new(value).unwrap(), &plan, Rung::Degraded, &wanted)
+            .map(|f| (f.name.number(), f.rung, f.other_key))
+    };
+    let same = changed(KEY, 1, &|_| {});
+    assert_eq!(twin_of(std::slice::from_ref(&same), Some("me")), Some((1, Rung::Degraded, false)));
+    // The newest; another laptop's key is let in by the seat; the target was restarted since.
+    let other = changed(KEY2, 2, &|_| {});
+    assert_eq!(twin_of(&[same, other.clone()], Some("me")), Some((2, Rung::Degraded, true)));
+    assert_eq!(twin_of(std::slice::from_ref(&other), None), None, "nobody says whose it is");
+    let changes: [&dyn Fn(&mut Value); 5] = [
+        &|s| s["image"] = "seat:1".into(),
+        &|s| s["command"] = json!(["sh"]),
+        &|s| s["env"].as_array_mut().unwrap().truncate(3),
+        &|s| s["securityContext"]["runAsUser"] = 8.into(),
+        &|s| s["stdin"] = true.into(),
+    ];
+    for change in changes {
+        let seat = changed(KEY, 1, change);
+        assert_eq!(twin_of(std::slice::from_ref(&seat), Some("me")), None, "{seat:#}");
+    }
+}

@@ -57,16 +57,22 @@ fn judge(container: Option<&Container<'_>>) -> Judged {
 /// Does a registry's answer stay the same however often it is asked? Anything else may be a hiccup,
 /// which the kubelet tries again before it backs off.
 fn is_final(message: &str) -> bool {
-    const WORDS: [&str; 9] = [
-        "not found",
-        "manifest unknown",
+    const WORDS: [&str; 5] =
+        ["not found", "manifest unknown", "no match for platform", "no such host", "x509: "];
+    wants_login(message) || WORDS.iter().any(|w| message.contains(w))
+}
+
+/// Did a registry refuse an image to somebody who isn't logged in, or not as the right one?
+#[must_use]
+pub fn wants_login(message: &str) -> bool {
+    const WORDS: [&str; 7] = [
         "unauthorized",
+        "Unauthorized",
         "authentication required",
         "authorization failed",
+        "no basic auth credentials",
+        "403 Forbidden",
         "denied",
-        "no match for platform",
-        "no such host",
-        "x509: ",
     ];
     WORDS.iter().any(|w| message.contains(w))
 }
@@ -96,6 +102,10 @@ pub fn until_running(
         match follow.next(pod, pause)? {
             Seen::Pod | Seen::Late => {}
             Seen::Gone => return Ok(Some(gone(pod))),
+        }
+        // The kubelet starts nothing in it any more, and its grace may be long.
+        if pod.is_being_deleted() {
+            return Ok(Some(gone(pod)));
         }
         match judge(pod.container(&name).as_ref()) {
             Judged::Running => return Ok(None),

@@ -9,8 +9,9 @@ use serde_json::Value;
 pub struct Rewrite {
     /// `SYS_PTRACE` was asked for and isn't there.
     pub ptrace_stripped: bool,
-    /// `SYS_PTRACE` isn't there, and nothing else is either: `ALL` was added to `drop`.
-    pub all_dropped: bool,
+    /// Root was asked for with the runtime's default capabilities, and lost one without which it
+    /// can't run sshd (seen: `drop: [ALL]` ends it before its banner).
+    pub login_lost: bool,
     /// `runAsNonRoot: true` stands beside uid 0: the kubelet will refuse to start it.
     pub non_root_forced: bool,
     /// Another uid or gid than asked for: the stored ones, in words.
@@ -18,6 +19,9 @@ pub struct Rewrite {
     /// Everything else that was changed, one line each.
     pub notes: Vec<String>,
 }
+
+/// What sshd needs as root: it puts its pre-authentication half into an empty root as another user.
+const LOGIN: [&str; 3] = ["SETUID", "SETGID", "SYS_CHROOT"];
 
 impl Rewrite {
     /// Compares the container that was sent with the one that would be, or was, stored.
@@ -28,9 +32,13 @@ impl Rewrite {
         let uid = got.get("runAsUser").and_then(Value::as_u64);
         rewrite.ptrace_stripped =
             caps(asked, "add").contains(&"SYS_PTRACE") && !caps(got, "add").contains(&"SYS_PTRACE");
-        rewrite.all_dropped = rewrite.ptrace_stripped
-            && caps(got, "drop").contains(&"ALL")
-            && !caps(asked, "drop").contains(&"ALL");
+        let lost = |context: &Value| {
+            let (add, drop) = (caps(context, "add"), caps(context, "drop"));
+            LOGIN.iter().any(|c| {
+                (drop.contains(&"ALL") || drop.contains(c)) && !add.contains(c) && !add.contains(&"ALL")
+            })
+        };
+        rewrite.login_lost = uid == Some(0) && lost(got) && !lost(asked);
         rewrite.non_root_forced = got.get("runAsNonRoot") == Some(&Value::Bool(true)) && uid == Some(0);
         let ids: Vec<String> = ["runAsUser", "runAsGroup"]
             .into_iter()
@@ -146,10 +154,14 @@ mod tests {
     fn a_stripped_capability_shows_in_every_spelling() {
         assert!(full(|s| s["securityContext"]["capabilities"] = Value::Null).ptrace_stripped);
         let dropped = full(|s| s["securityContext"]["capabilities"] = json!({"drop": ["ALL"]}));
-        assert!(dropped.ptrace_stripped && dropped.all_dropped);
-        assert!(!full(|s| s["securityContext"]["capabilities"] = Value::Null).all_dropped);
+        assert!(dropped.ptrace_stripped && dropped.login_lost);
+        assert!(!full(|s| s["securityContext"]["capabilities"] = Value::Null).login_lost);
         let kept = full(|s| s["securityContext"]["capabilities"]["drop"] = json!(["ALL"]));
-        assert!(!kept.all_dropped, "SYS_PTRACE is still added");
+        assert!(!kept.ptrace_stripped && kept.login_lost, "SYS_PTRACE is still added");
+        let one = full(|s| s["securityContext"]["capabilities"]["drop"] = json!(["CAP_SETGID", "MKNOD"]));
+        assert!(one.login_lost);
+        let back = json!({"add": ["SYS_PTRACE", "SETUID", "SETGID", "SYS_CHROOT"], "drop": ["ALL"]});
+        assert!(!full(|s| s["securityContext"]["capabilities"] = back).login_lost);
         assert!(
             !full(|s| s["securityContext"]["capabilities"]["add"] = json!(["CAP_SYS_PTRACE"]))
                 .ptrace_stripped

@@ -118,7 +118,7 @@ fn a_planted_podbench_1_of_somebody_elses_image_is_not_entered() {
 }
 
 /// A person whose kubectl answers every exec of `measure` with these bytes instead of the seat's.
-fn with_reply(ns: &Namespace, reply: &str) -> Person {
+pub fn with_reply(ns: &Namespace, reply: &str) -> Person {
     let mut person = crate::world::person(ns);
     let fake = person.home().join("kubectl-hostile");
     let script =
@@ -131,7 +131,8 @@ fn with_reply(ns: &Namespace, reply: &str) -> Person {
     person
 }
 
-fn framed(person: &Person, json: &str) -> String {
+/// A shell command that prints it as a seat frames its reply.
+pub fn framed(person: &Person, json: &str) -> String {
     let file = person.home().join("reply");
     std::fs::write(&file, podbench_contract::frame::encode(json.as_bytes())).unwrap();
     format!("cat {}", file.display())

@@ -5,6 +5,8 @@
 
 mod admission;
 mod background;
+mod channels;
+mod choice;
 mod config;
 mod correct;
 mod golden;
@@ -15,6 +17,8 @@ mod prompt;
 mod race;
 mod reconnect;
 mod serial;
+mod sshd;
+mod startup;
 mod transport;
 mod undo;
 mod wait_start;

@@ -8,5 +8,8 @@
 pub mod cluster;
 pub mod namespace;
 pub mod person;
+pub mod pods;
+pub mod policy;
 pub mod process;
 pub mod recording;
+pub mod server;
