@@ -194,6 +194,8 @@ pub struct RoundTrip {
     pub stage: String,
     /// What the failing program said, one line.
     pub why: Option<String>,
+    /// It was ended because it took too long: nothing failed, and nobody knows whether it works.
+    pub late: bool,
     /// Its wall time in milliseconds.
     pub ms: u64,
 }

@@ -168,7 +168,7 @@ pub(super) fn ssh(
     }
     let trip = &m.sshd.round_trip;
     // Who names another login than the measured one knows more than the measurement.
-    if !trip.ok && args.ssh_user.is_none() {
+    if !trip.ok && !trip.late && args.ssh_user.is_none() {
         match (trip.stage.as_str(), trip.why.as_deref()) {
             // It wasn't made.
             ("", None) => {}

@@ -115,6 +115,10 @@ fn pid(m: &Measurement) -> u32 {
 fn ssh_row(measurement: Option<&Measurement>, ssh: &Ssh) -> Support {
     let trip = measurement.map(|m| &m.sshd.round_trip);
     match (&ssh.alias, trip) {
+        // Stuck or slow: a busy node is no reason to keep somebody out.
+        (Some(alias), Some(trip)) if !trip.ok && trip.late => {
+            row(None, format!("{alias}; sshd's own test in the seat didn't end in time"))
+        }
         (Some(_), Some(trip)) if !trip.ok && !trip.stage.is_empty() => {
             let why = trip.why.as_deref().unwrap_or("without a reason");
             row(Some(false), format!("sshd in the seat got no further than {}: {why}", trip.stage))

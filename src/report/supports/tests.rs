@@ -96,6 +96,10 @@ fn an_sshd_that_fails_in_the_seat_is_no_ssh() {
     let ssh = rows(&m).ssh;
     assert_eq!(ssh.ok, Some(false));
     assert!(ssh.why.contains("config") && ssh.why.contains("privilege separation"), "{}", ssh.why);
+    // A test that was too slow has found nothing wrong.
+    m.sshd.round_trip.late = true;
+    let ssh = rows(&m).ssh;
+    assert!(ssh.ok.is_none() && ssh.why.contains("didn't end in time"), "{}", ssh.why);
     let none = Ssh::none("no login", None);
     assert_eq!(supports(Ok(&measured()), &none, EXEC).ssh, row(Some(false), "no login"));
 }

@@ -145,16 +145,26 @@ fn prepare(runtime: &str, login: &str) -> Result<Vec<String>, String> {
 fn judge(ssh: &Output, test: impl FnOnce() -> Output) -> RoundTrip {
     let said =
         |words: &str| ssh.stderr.lines().any(|line| line.starts_with("debug1: ") && line.contains(words));
-    let trip = |stage: &str, why| RoundTrip { ok: false, stage: stage.to_owned(), why: Some(why), ms: 0 };
+    let trip = |stage: &str, why| RoundTrip {
+        ok: false,
+        stage: stage.to_owned(),
+        why: Some(why),
+        late: ssh.late,
+        ms: 0,
+    };
     if ssh.stderr.lines().any(|line| line.starts_with("Authenticated to ")) {
-        RoundTrip { ok: true, stage: "auth".to_owned(), why: None, ms: 0 }
+        RoundTrip { ok: true, stage: "auth".to_owned(), ..RoundTrip::default() }
     } else if said("SSH2_MSG_NEWKEYS received") {
         trip("kex", last_word(ssh))
     } else if said("Remote protocol version ") {
         trip("banner", last_word(ssh))
     } else {
         let test = test();
-        if test.ok() { trip("config", last_word(ssh)) } else { trip("", format!("sshd -t: {}", test.why())) }
+        if test.ok() {
+            trip("config", last_word(ssh))
+        } else {
+            RoundTrip { late: test.late, ..trip("", format!("sshd -t: {}", test.why())) }
+        }
     }
 }
 
@@ -188,7 +198,10 @@ mod tests {
     fn a_connection_is_told_by_how_far_it_came() {
         let whole =
             format!("{BANNER}{KEX}Authenticated to podbench-check (via proxy) using \"publickey\".\n");
-        assert_eq!(judge(&ssh(&whole), fine), RoundTrip { ok: true, stage: "auth".into(), why: None, ms: 0 });
+        assert_eq!(
+            judge(&ssh(&whole), fine),
+            RoundTrip { ok: true, stage: "auth".into(), ..RoundTrip::default() }
+        );
         let refused = format!("{BANNER}{KEX}podbench@podbench-check: Permission denied (publickey).\n");
         let trip = judge(&ssh(&refused), fine);
         assert_eq!((trip.ok, trip.stage.as_str()), (false, "kex"));
@@ -216,6 +229,7 @@ mod tests {
             (trip.ok, trip.stage.as_str(), trip.why.as_deref()),
             (false, "banner", Some("it didn't end in time"))
         );
+        assert!(trip.late && !judge(&ssh(BANNER), fine).late);
     }
 
     #[test]
