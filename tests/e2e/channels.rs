@@ -8,6 +8,7 @@ use podbench_test_support::person::{Person, alias};
 use podbench_test_support::pods::pod;
 use podbench_test_support::policy::{Policies, denies, mutates, put, seats_of};
 use podbench_test_support::process::{Ran, eventually};
+use podbench_test_support::recording::live;
 use podbench_test_support::server::Server;
 use serde_json::{Value, json};
 
@@ -165,6 +166,11 @@ fn a_webhook_that_denies_is_told_whole_and_one_that_fails_to_answer_ends_the_wal
             refused(&ns, &person, app, &["failed calling webhook", &format!("{app}.hooks.test"), word]);
         assert!(!said.stderr.contains("full: "), "nobody said no to a rung: {}", said.stderr);
         assert!(said.stderr.contains("get validatingwebhookconfigurations"), "{app}: {}", said.stderr);
+    }
+    let server = ns.cluster.version();
+    for (golden, app) in [("attach-webhook-denied", "deny"), ("attach-webhook-down", "down")] {
+        let mut fresh = Person::new(PODBENCH, &ns.observer(), &ns.cluster.image);
+        live(golden, &mut fresh, &server, &["attach", app]).expect_code(2);
     }
 }
 
