@@ -397,3 +397,20 @@ fn as_an_impersonated_user_without_rights_the_missing_right_is_the_users_and_not
     let said = refused(&ns, &person, "odd-ids", &["cannot", "pods/ephemeralcontainers"]);
     assert!(!said.stderr.contains("PodSecurity"), "{}", said.stderr);
 }
+
+#[test]
+fn a_server_without_ephemeral_containers_is_said_to_have_none() {
+    let (ns, _) = pods("old-server", &["api"]);
+    // Whoever may do anything: a path that nobody may write to is refused before it is looked for.
+    let rules = "- {apiGroups: [\"\"], resources: [\"*\"], verbs: [\"*\"]}";
+    let mut person = Person::new(PODBENCH, &ns.kubeconfig_with("any", rules), &ns.cluster.image);
+    // The server's own words for a path that it doesn't know, as an old one answers.
+    let shim = person.home().join("kubectl-old");
+    let script = "#!/bin/bash\nexec kubectl \"${@//ephemeralcontainers/nosuchthing}\"\n";
+    std::fs::write(&shim, script).unwrap();
+    std::fs::set_permissions(&shim, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    person.env.push(("PODBENCH_KUBECTL".into(), shim.display().to_string()));
+    let words = ["could not find the requested resource", "no ephemeral containers", "1.25"];
+    let said = refused(&ns, &person, "api", &words);
+    assert!(!said.stderr.contains("full: "), "no rung of any kind: {}", said.stderr);
+}
