@@ -388,7 +388,7 @@ fn a_run_as_non_root_of_another_container_is_no_obstacle_and_one_of_the_pod_is_o
 }
 
 #[test]
-fn as_an_impersonated_user_without_rights_the_missing_right_is_the_users_and_not_the_policys() {
+fn a_missing_right_under_a_policy_is_told_as_a_right_and_no_rung_is_walked() {
     let (ns, _) = world("both", &["odd-ids"]);
     ns.label("pod-security.kubernetes.io/enforce=restricted");
     // Both would say `(Forbidden)`: the right is asked first, and no rung is walked.
