@@ -1,10 +1,9 @@
 //! What policies do to the ladder.
 
-use std::time::Duration;
-
 use podbench_test_support::namespace::Namespace;
 use podbench_test_support::person::alias;
-use podbench_test_support::process::eventually;
+use podbench_test_support::policy::{Policies, mutates, put};
+use serde_json::json;
 
 use crate::world::{ids, ladder, person, restricted, text, world};
 
@@ -53,76 +52,21 @@ fn full_lands_beside_the_pods_own_run_as_non_root_and_gdb_attaches() {
     assert!(before.starts_with("request ") && after.starts_with("request ") && before != after);
 }
 
-/// A mutating policy that takes SYS_PTRACE out of every ephemeral container of one namespace.
-fn strip(ns: &Namespace) -> Policy<'_> {
-    let name = &ns.name;
-    ns.cluster.apply(&format!(
-        r#"apiVersion: admissionregistration.k8s.io/v1
-kind: MutatingAdmissionPolicy
-metadata: {{name: {name}}}
-spec:
-  matchConstraints:
-    resourceRules:
-    - {{apiGroups: [""], apiVersions: [v1], operations: [UPDATE], resources: [pods/ephemeralcontainers]}}
-  failurePolicy: Fail
-  reinvocationPolicy: Never
-  mutations:
-  - patchType: JSONPatch
-    jsonPatch:
-      expression: >-
-        lists.range(size(object.spec.ephemeralContainers))
-        .filter(i, has(object.spec.ephemeralContainers[i].securityContext)
-          && has(object.spec.ephemeralContainers[i].securityContext.capabilities)
-          && has(object.spec.ephemeralContainers[i].securityContext.capabilities.add))
-        .map(i, JSONPatch{{op: "remove",
-          path: "/spec/ephemeralContainers/" + string(i) + "/securityContext/capabilities/add"}})
----
-apiVersion: admissionregistration.k8s.io/v1
-kind: MutatingAdmissionPolicyBinding
-metadata: {{name: {name}}}
-spec:
-  policyName: {name}
-  matchResources:
-    namespaceSelector: {{matchLabels: {{kubernetes.io/metadata.name: {name}}}}}
-"#
-    ));
-    // A new policy is in force after two to three seconds: rehearse until it shows.
-    let probe = r#"{"spec":{"ephemeralContainers":[{"name":"probe","image":"x","securityContext":{"capabilities":{"add":["SYS_PTRACE"]}}}]}}"#;
-    let pod = ns.kubectl(&["get", "pod", "-o", "jsonpath={.items[0].metadata.name}"]).text();
-    eventually("the stripping policy is in force", Duration::from_secs(20), || {
-        let args = [
-            "patch",
-            "pod",
-            &pod,
-            "--subresource=ephemeralcontainers",
-            "--dry-run=server",
-            "-o",
-            "json",
-            "-p",
-            probe,
-        ];
-        let said = ns.kubectl(&args);
-        (said.code == 0 && !said.stdout.contains("SYS_PTRACE")).then_some(())
-    });
-    Policy { ns }
-}
-
-struct Policy<'a> {
-    ns: &'a Namespace,
-}
-
-impl Drop for Policy<'_> {
-    fn drop(&mut self) {
-        for kind in ["mutatingadmissionpolicybinding", "mutatingadmissionpolicy"] {
-            let _ = self.ns.cluster.kubectl(&["delete", kind, &self.ns.name, "--wait=false"]);
-        }
-    }
+/// A mutating policy that takes SYS_PTRACE out of every ephemeral container of one pod.
+fn strip<'a>(ns: &'a Namespace, pod: &str) -> Policies<'a> {
+    let added = "has(c.securityContext) && has(c.securityContext.capabilities) && has(c.securityContext.capabilities.add)";
+    let items = mutates(ns, pod, &put(added, "/securityContext/capabilities", "{\"drop\": [\"MKNOD\"]}"));
+    let policies = Policies::apply(ns, &items);
+    let probe =
+        json!({"name": "probe", "image": "x", "securityContext": {"capabilities": {"add": ["SYS_PTRACE"]}}});
+    policies.in_force(pod, &probe, |ran| ran.code == 0 && !ran.stdout.contains("SYS_PTRACE"));
+    policies
 }
 
 #[test]
 fn a_stripped_ptrace_capability_withdraws_the_full_rung_and_burns_no_name() {
     let (ns, person) = world("strip", &["odd-ids"]);
-    let _policy = strip(&ns);
+    let _policy = strip(&ns, "odd-ids");
     let report = person.attach(&["odd-ids", "--max-rung", "full"]);
     assert_eq!(ladder(&report), ["full withdrawn rehearsal", "degraded landed kubelet"], "{report:#}");
     assert_eq!(ns.seats("odd-ids"), ["podbench-1"]);
@@ -131,7 +75,7 @@ fn a_stripped_ptrace_capability_withdraws_the_full_rung_and_burns_no_name() {
 #[test]
 fn a_root_target_under_that_policy_gets_a_root_seat_that_says_what_is_gone() {
     let (ns, person) = world("strip-root", &["root"]);
-    let _policy = strip(&ns);
+    let _policy = strip(&ns, "root");
     let report = person.attach(&["root"]);
     assert_eq!(text(&report, "/rung/name"), "full", "{report:#}");
     assert_ne!(text(&report, "/rung/measured"), "full", "the kernel gave no SYS_PTRACE");

@@ -8,6 +8,7 @@ use podbench_test_support::person::{Person, alias};
 use podbench_test_support::pods::pod;
 use podbench_test_support::policy::{Policies, denies, mutates, put, seats_of};
 use podbench_test_support::process::{Ran, eventually};
+use podbench_test_support::recording::live;
 use podbench_test_support::server::Server;
 use serde_json::{Value, json};
 
@@ -165,6 +166,11 @@ fn a_webhook_that_denies_is_told_whole_and_one_that_fails_to_answer_ends_the_wal
             refused(&ns, &person, app, &["failed calling webhook", &format!("{app}.hooks.test"), word]);
         assert!(!said.stderr.contains("full: "), "nobody said no to a rung: {}", said.stderr);
         assert!(said.stderr.contains("get validatingwebhookconfigurations"), "{app}: {}", said.stderr);
+    }
+    let server = ns.cluster.version();
+    for (golden, app) in [("attach-webhook-denied", "deny"), ("attach-webhook-down", "down")] {
+        let mut fresh = Person::new(PODBENCH, &ns.observer(), &ns.cluster.image);
+        live(golden, &mut fresh, &server, &["attach", app]).expect_code(2);
     }
 }
 
@@ -382,7 +388,7 @@ fn a_run_as_non_root_of_another_container_is_no_obstacle_and_one_of_the_pod_is_o
 }
 
 #[test]
-fn as_an_impersonated_user_without_rights_the_missing_right_is_the_users_and_not_the_policys() {
+fn a_missing_right_under_a_policy_is_told_as_a_right_and_no_rung_is_walked() {
     let (ns, _) = world("both", &["odd-ids"]);
     ns.label("pod-security.kubernetes.io/enforce=restricted");
     // Both would say `(Forbidden)`: the right is asked first, and no rung is walked.
@@ -390,4 +396,21 @@ fn as_an_impersonated_user_without_rights_the_missing_right_is_the_users_and_not
     let person = Person::new(PODBENCH, &ns.kubeconfig_with("reader", rules), &ns.cluster.image);
     let said = refused(&ns, &person, "odd-ids", &["cannot", "pods/ephemeralcontainers"]);
     assert!(!said.stderr.contains("PodSecurity"), "{}", said.stderr);
+}
+
+#[test]
+fn a_server_without_ephemeral_containers_is_said_to_have_none() {
+    let (ns, _) = pods("old-server", &["api"]);
+    // Whoever may do anything: a path that nobody may write to is refused before it is looked for.
+    let rules = "- {apiGroups: [\"\"], resources: [\"*\"], verbs: [\"*\"]}";
+    let mut person = Person::new(PODBENCH, &ns.kubeconfig_with("any", rules), &ns.cluster.image);
+    // The server's own words for a path that it doesn't know, as an old one answers.
+    let shim = person.home().join("kubectl-old");
+    let script = "#!/bin/bash\nexec kubectl \"${@//ephemeralcontainers/nosuchthing}\"\n";
+    std::fs::write(&shim, script).unwrap();
+    std::fs::set_permissions(&shim, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    person.env.push(("PODBENCH_KUBECTL".into(), shim.display().to_string()));
+    let words = ["could not find the requested resource", "no ephemeral containers", "1.25"];
+    let said = refused(&ns, &person, "api", &words);
+    assert!(!said.stderr.contains("full: "), "no rung of any kind: {}", said.stderr);
 }
