@@ -9,4 +9,7 @@ pub mod cluster;
 pub mod namespace;
 pub mod person;
 pub mod process;
+pub mod proxy;
+mod proxy_lane;
+mod proxy_pipe;
 pub mod recording;
