@@ -8,6 +8,7 @@ mod background;
 mod golden;
 mod hostile;
 mod input;
+mod lossy;
 mod measure;
 mod race;
 mod reconnect;
