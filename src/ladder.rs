@@ -389,6 +389,7 @@ fn after(refusal: &Refusal, own: &str) -> After {
         | Refusal::NoContainer(_)
         | Refusal::Node(_)
         | Refusal::Upgrade(_)
+        | Refusal::Cut(_)
         | Refusal::Exited(_) => After::End(End::Refused(refusal.clone())),
     }
 }

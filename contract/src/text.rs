@@ -29,6 +29,24 @@ pub fn escape_lines(raw: &str, most: usize) -> String {
     out
 }
 
+/// Makes a JSON text safe for a terminal, and the same value still: what is hidden in its strings
+/// becomes `\uXXXX`. (A JSON writer escapes the C0 controls and no others.)
+#[must_use]
+pub fn escape_json(json: &str) -> String {
+    use std::fmt::Write as _;
+    let mut out = String::with_capacity(json.len());
+    for c in json.chars() {
+        if hidden(c) && c != '\n' {
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                let _ = write!(out, "\\u{unit:04x}");
+            }
+        } else {
+            out.push(c);
+        }
+    }
+    out
+}
+
 fn hidden(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
@@ -77,6 +95,15 @@ mod tests {
         assert!(shown.contains("\\u{1b}"));
         assert_eq!(escape("abcdef", 3), "abc…");
         assert_eq!(escape_lines("a\nb\u{1b}", 10), "a\nb\\u{1b}");
+    }
+
+    #[test]
+    fn json_for_a_terminal_hides_nothing_and_says_the_same() {
+        let value = serde_json::json!({"a": "\u{9b}31m\u{202e}\u{7f}\u{feff}é\n"});
+        let shown = escape_json(&format!("{value:#}\n"));
+        assert!(!shown.chars().any(|c| hidden(c) && c != '\n'), "{shown}");
+        assert!(shown.contains("\\u009b31m\\u202e") && shown.contains('é'), "{shown}");
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&shown).unwrap(), value);
     }
 
     #[test]

@@ -257,6 +257,7 @@ pub(super) const fn is_unreachable(error: &Error) -> bool {
             | Refusal::WebhookFailed { .. }
             | Refusal::WebhookDenied { .. }
             | Refusal::Policy { .. }
+            | Refusal::Cut(_)
             | Refusal::Upgrade(_) => true,
             // An image whose agent has no such verb, or none at all: the seat runs all the same.
             Refusal::NoProgram(_)
@@ -285,6 +286,7 @@ pub(super) fn unreachable(
     let cut = matches!(error, Error::Refused(Refusal::Node(_) | Refusal::Upgrade(_)));
     let gone = matches!(error, Error::Refused(Refusal::NoContainer(_) | Refusal::NotFound(_)));
     let deadline = matches!(error, Error::Deadline { .. });
+    let transport = matches!(error, Error::Refused(Refusal::Upgrade(_) | Refusal::Cut(_)));
     let failure = Failure::from(error);
     let entered = format!("{seat} is in the pod; the next attach enters it where it runs");
     if interrupted {
@@ -314,7 +316,8 @@ pub(super) fn unreachable(
     } else {
         failure
     };
-    failure.because(entered)
+    let failure = failure.because(entered);
+    if transport { failure.hint(session.again(pod.name())) } else { failure }
 }
 
 fn pod_gone(pod: &Pod, seat: SeatName) -> String {
@@ -436,6 +439,7 @@ fn refused(session: &Session<'_>, pod: &Pod, refusal: &Refusal) -> Failure {
         | Refusal::NoContainer(_)
         | Refusal::Node(_)
         | Refusal::Upgrade(_)
+        | Refusal::Cut(_)
         | Refusal::Exited(_) => failure,
         Refusal::NotFound(_) => failure.hint(session.command(&["get", "pods"])),
     }

@@ -25,6 +25,7 @@ mod version;
 
 use std::ffi::OsString;
 
+use podbench_contract::text::escape_json;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -235,13 +236,13 @@ fn to_value(report: &impl Serialize) -> Result<Value, Failure> {
 pub fn printed(answer: &Answer, output: Output, settings: &Settings) -> Result<String, Failure> {
     Ok(match (answer, output) {
         (Answer::Text(text), _) | (Answer::Value(_, text), Output::Text) => text.clone(),
-        (Answer::Value(value, _), Output::Json) => format!("{value:#}\n"),
+        (Answer::Value(value, _), Output::Json) => escape_json(&format!("{value:#}\n")),
         (Answer::Attach(report), Output::Text) => report::text::attach(report, Style::stdout(settings)),
         (Answer::Attach(report), Output::Json) => {
             let value = serde_json::to_value(report).map_err(|e| {
                 Failure::new(Kind::Bug, "the report can't be written as JSON").because(e.to_string())
             })?;
-            format!("{value:#}\n")
+            escape_json(&format!("{value:#}\n"))
         }
     })
 }

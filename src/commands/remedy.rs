@@ -73,6 +73,7 @@ pub(super) fn exhausted(
             | Refusal::NoContainer(_)
             | Refusal::Node(_)
             | Refusal::Upgrade(_)
+            | Refusal::Cut(_)
             | Refusal::Exited(_)
             | Refusal::Forbidden(_) => continue,
         };

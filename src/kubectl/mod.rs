@@ -398,6 +398,10 @@ fn refused(refusal: &Refusal) -> Failure {
         Refusal::Node(_) => {
             failure.because("the API server can't reach the pod's node").line(Line::bare(&["get", "nodes"]))
         }
+        Refusal::Upgrade(_) => failure
+            .because("something in front of the node refuses exec over websockets and over SPDY; it isn't RBAC, whose words are others")
+            .line(Line::bare(&["auth", "can-i", "create", "pods/exec"])),
+        Refusal::Cut(_) => failure.because("the connection of the exec was cut before its answer was whole"),
         Refusal::WebhookFailed { webhook, .. } => failure
             .because(format!("the webhook {webhook} didn't answer, so nobody has said yes or no"))
             .line(Line::bare(&["get", "validatingwebhookconfigurations,mutatingwebhookconfigurations"])),
@@ -413,7 +417,6 @@ fn refused(refusal: &Refusal) -> Failure {
         | Refusal::NoSubresource(_)
         | Refusal::NoProgram(_)
         | Refusal::NoContainer(_)
-        | Refusal::Upgrade(_)
         | Refusal::Exited(_)
         | Refusal::Forbidden(_) => failure,
     }

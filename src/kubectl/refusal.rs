@@ -77,6 +77,8 @@ pub enum Refusal {
     Node(String),
     /// The connection for exec was refused, and not by RBAC.
     Upgrade(String),
+    /// The exec was there, and its connection was cut in the middle.
+    Cut(String),
     /// The command ran and ended with this code.
     Exited(i32),
     /// Another `(Forbidden)`: one access review tells whether the user lacks a right.
@@ -141,7 +143,7 @@ type Parser = fn(&str) -> Option<Refusal>;
 
 /// Admission's frames come first: behind them stands text of whoever wrote the rule, which may hold
 /// any of the others' words.
-const PARSERS: [Parser; 20] = [
+const PARSERS: [Parser; 22] = [
     policy,
     webhook_denied,
     webhook_failed,
@@ -161,6 +163,8 @@ const PARSERS: [Parser; 20] = [
     no_program,
     no_container,
     node,
+    upgrade,
+    cut,
     exited,
 ];
 
@@ -308,7 +312,11 @@ fn kubeconfig(text: &str) -> Option<Refusal> {
 }
 
 fn unreachable(text: &str) -> Option<Refusal> {
-    if credentials(text).is_some() || kubeconfig(text).is_some() || slow(text).is_some() {
+    if credentials(text).is_some()
+        || kubeconfig(text).is_some()
+        || slow(text).is_some()
+        || cut(text).is_some()
+    {
         return None;
     }
     const WORDS: [&str; 7] = [
@@ -369,6 +377,20 @@ fn node(text: &str) -> Option<Refusal> {
     WORDS.iter().any(|w| text.contains(w)).then(|| Refusal::Node(said(text)))
 }
 
+/// What somebody between kubectl and the node answered. The server's own reasons come in the same
+/// envelope.
+fn upgrade(text: &str) -> Option<Refusal> {
+    let known: [Parser; 6] = [no_container, node, no_program, unreachable, slow, credentials];
+    (["unable to upgrade connection", "websocket: bad handshake"].iter().any(|w| text.contains(w))
+        && known.iter().all(|parse| parse(text).is_none()))
+    .then(|| Refusal::Upgrade(said(text)))
+}
+
+/// Over websockets kubectl says so; over SPDY it ends with 0 and not a word.
+fn cut(text: &str) -> Option<Refusal> {
+    text.contains("error reading from error stream: ").then(|| Refusal::Cut(said(text)))
+}
+
 fn exited(text: &str) -> Option<Refusal> {
     let code = text.lines().find_map(|l| l.strip_prefix("command terminated with exit code "))?;
     code.trim().parse().ok().map(Refusal::Exited)
@@ -376,9 +398,6 @@ fn exited(text: &str) -> Option<Refusal> {
 
 /// What no other parser claims and is a denial all the same.
 fn forbidden(text: &str) -> Option<Refusal> {
-    if text.contains("unable to upgrade connection") || text.contains("websocket: bad handshake") {
-        return Some(Refusal::Upgrade(said(text)));
-    }
     (text.contains("(Forbidden)") || text.contains(" is forbidden: ")).then(|| Refusal::Forbidden(said(text)))
 }
 
@@ -426,6 +445,7 @@ impl Refusal {
             | Self::NoContainer(words)
             | Self::Node(words)
             | Self::Upgrade(words)
+            | Self::Cut(words)
             | Self::Forbidden(words) => words.clone(),
             Self::Conflict => "somebody else writes to the pod at the same time".to_owned(),
             Self::Exited(code) => format!("the command in the container ended with exit code {code}"),

@@ -1,6 +1,7 @@
 use super::*;
 
-/// Every sample that a live cluster gave (samples/record.sh), and the kind that it is.
+/// Every sample that a live cluster gave (samples/record.sh; `exec-cut`, `exec-reset` and `exec-upgrade` behind the
+/// proxy of tests/support), and the kind that it is.
 pub(super) const SAMPLES: &[(&str, &str, &str)] = &[
     ("rbac", "rbac-get", include_str!("samples/rbac-get.txt")),
     ("rbac", "rbac-list", include_str!("samples/rbac-list.txt")),
@@ -37,6 +38,10 @@ pub(super) const SAMPLES: &[(&str, &str, &str)] = &[
     ("slow", "unreachable-silent", include_str!("samples/unreachable-silent.txt")),
     ("no-program", "exec-no-program", include_str!("samples/exec-no-program.txt")),
     ("no-container", "exec-no-container", include_str!("samples/exec-no-container.txt")),
+    ("upgrade", "exec-upgrade", include_str!("samples/exec-upgrade.txt")),
+    ("cut", "exec-cut", include_str!("samples/exec-cut.txt")),
+    ("cut", "exec-cut-1.32", include_str!("samples/exec-cut-1.32.txt")),
+    ("unreachable", "exec-reset", include_str!("samples/exec-reset.txt")),
 ];
 
 pub(super) fn kind(refusal: &Refusal) -> &'static str {
@@ -61,6 +66,7 @@ pub(super) fn kind(refusal: &Refusal) -> &'static str {
         Refusal::NoContainer(_) => "no-container",
         Refusal::Node(_) => "node",
         Refusal::Upgrade(_) => "upgrade",
+        Refusal::Cut(_) => "cut",
         Refusal::Exited(_) => "exited",
         Refusal::Forbidden(_) => "forbidden",
     }

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use podbench_contract::text::escape_lines;
 use serde_json::json;
 
 use crate::error::{Failure, Kind};
@@ -76,7 +77,8 @@ impl Transcript {
     /// A call ended.
     pub fn ended(&self, entry: &Entry) {
         if self.verbosity > 0 {
-            let _ = std::io::stderr().write_all(self.line(entry).as_bytes());
+            // An argv may name what a pod chose, and with -vv a whole pod is shown.
+            let _ = std::io::stderr().write_all(escape_lines(&self.line(entry), usize::MAX).as_bytes());
         }
         if let Some(file) = &self.file {
             let line = json!({

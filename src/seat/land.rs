@@ -139,6 +139,10 @@ impl<'k> Landing<'k> {
                     Some(trouble) => Ok(Err(ladder.node_refused(trouble, &put.name.to_string()))),
                 }
             }
+            // Nobody said no: the write may have arrived, and its answer didn't.
+            Err(Put::Refused(refusal @ (Refusal::Unreachable(_) | Refusal::Slow(_)), _)) => {
+                Err(Error::Refused(refusal))
+            }
             Err(Put::Refused(refusal, name)) => {
                 drop(watch);
                 self.written.set(None);

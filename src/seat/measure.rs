@@ -81,6 +81,9 @@ pub fn measure(kubectl: &Kubectl, question: Question<'_>) -> Result<Measurement,
                 thread::sleep(Duration::from_millis(200));
             }
             Again::Passing if tries + 1 < TRIES => tries += 1,
+            // What resets every websocket may let SPDY pass; kubectl itself tries that only after
+            // an answer in HTTP.
+            Again::Passing if was_reset(&broken) && !kubectl.needs_spdy() => kubectl.use_spdy(),
             Again::Spdy => kubectl.use_spdy(),
             Again::Early | Again::Passing => return Err(broken),
         }
@@ -95,6 +98,11 @@ enum Again {
     Spdy,
 }
 
+/// Did the connection end before there was an exec?
+const fn was_reset(broken: &Unmeasured) -> bool {
+    matches!(broken, Unmeasured::Exec(Error::Refused(Refusal::Unreachable(_))))
+}
+
 /// May asking again help?
 fn again(broken: &Unmeasured, spdy: bool) -> Again {
     match broken {
@@ -104,7 +112,9 @@ fn again(broken: &Unmeasured, spdy: bool) -> Again {
         // Something between here and the server takes no websockets; SPDY may pass.
         Unmeasured::Exec(Error::Refused(Refusal::Upgrade(_))) if !spdy => Again::Spdy,
         // A connection that was cut before its first byte.
-        Unmeasured::Exec(Error::Failed { .. } | Error::Refused(Refusal::Unreachable(_))) => Again::Passing,
+        Unmeasured::Exec(
+            Error::Failed { .. } | Error::Refused(Refusal::Unreachable(_) | Refusal::Cut(_)),
+        ) => Again::Passing,
         Unmeasured::Exec(
             Error::Refused(_)
             | Error::Start { .. }

@@ -12,6 +12,7 @@ mod correct;
 mod golden;
 mod hostile;
 mod input;
+mod lossy;
 mod measure;
 mod prompt;
 mod race;

@@ -11,5 +11,8 @@ pub mod person;
 pub mod pods;
 pub mod policy;
 pub mod process;
+pub mod proxy;
+mod proxy_lane;
+mod proxy_pipe;
 pub mod recording;
 pub mod server;
