@@ -16,7 +16,7 @@ mod parse;
 
 pub use attach::Attach;
 pub use parse::{Stop, command, completion, parse};
-pub use values::{Mount, Pull};
+pub use values::{Mount, Pull, Size};
 
 const EXAMPLES: &str = "\
 Examples:

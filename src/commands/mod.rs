@@ -4,6 +4,7 @@
 //! - [`pick`]: which pod, for every verb
 //! - `explain`: why there is no seat, for a person
 //! - `assemble`: the report's value
+//! - `resizing`: `attach --resize`, for the report
 
 pub mod attach;
 pub mod pick;
@@ -11,6 +12,7 @@ pub mod ssh_config;
 
 mod assemble;
 mod explain;
+mod resizing;
 mod version;
 
 use serde_json::Value;

@@ -209,9 +209,17 @@ impl Kubectl {
     /// # Errors
     /// When kubectl can't be started.
     pub fn watch_pod(&self, name: &str) -> Result<Watch<'_>, Error> {
+        self.watch_pod_until(name, "until the seat runs")
+    }
+
+    /// The same for another reason.
+    ///
+    /// # Errors
+    /// When kubectl can't be started.
+    pub fn watch_pod_until(&self, name: &str, why: &'static str) -> Result<Watch<'_>, Error> {
         let limits = Limits { total: Duration::MAX, first_byte: None, most: MOST_WATCHED };
         let verb = ["get", "pod", name, "--watch", "--output-watch-events", "-o", "json"];
-        let call = Call::stream(self.scope(), &verb, "until the seat runs", limits);
+        let call = Call::stream(self.scope(), &verb, why, limits);
         Ok(Watch { running: self.start(call)?, read: 0 })
     }
 }

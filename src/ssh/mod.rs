@@ -10,7 +10,7 @@
 pub mod alias;
 pub mod keys;
 
-mod files;
+pub(crate) mod files;
 mod freeze;
 mod include;
 mod known_hosts;
