@@ -105,6 +105,9 @@ pub fn before_seat(
     match attempt(session, pod, target, wishes, mode) {
         Ok(outcome) => Ok(outcome),
         Err(Error::Interrupted) => Err(Error::Interrupted.into()),
+        Err(error @ Error::Deadline { .. }) => {
+            Ok(Outcome::not(format!("{error}; it may be stored all the same")))
+        }
         Err(error) => Ok(Outcome::not(error)),
     }
 }
@@ -157,7 +160,12 @@ fn attempt(
         let watch = session.kubectl.watch_pod_until(pod.name(), "until the resize is in force").ok();
         let why = match write::put(session.kubectl, pod, &patch, mode)? {
             Put::Stored => {
-                let end = follow::until_done(session.kubectl, watch, pod, &patch)?;
+                let end = match follow::until_done(session.kubectl, watch, pod, &patch) {
+                    Err(Error::Interrupted) => return Err(Error::Interrupted),
+                    // Stored, and nobody can say how far it is.
+                    Err(error) => End::Late(error.to_string()),
+                    Ok(end) => end,
+                };
                 match settled(session, pod, target, &steps, end)? {
                     Ok(state) => {
                         let resized = Some(Resized { container: target.to_owned(), changes, state });
@@ -220,15 +228,23 @@ fn settled(
     };
     let back: Vec<Step> = steps.iter().map(Step::back).collect();
     let patch = Patch::new(target, &back);
-    let undone = write::put_unless_changed(session.kubectl, pod, &back, &patch)?;
-    Ok(Err(match undone {
-        Put::Stored => format!("{why}; the values from before are back"),
-        Put::Refused(no) => {
-            let by_hand = patch.command(session, pod.name());
-            format!("{why}; and the values from before couldn't be put back ({no}): {by_hand}")
+    let undone = write::put_unless_changed(session.kubectl, pod, &back, &patch);
+    let no = match undone {
+        Ok(Put::Stored) => return Ok(Err(format!("{why}; the values from before are back"))),
+        Ok(Put::Conflict) => {
+            let said = "and somebody else has changed the resources meanwhile, so they stay";
+            return Ok(Err(format!("{why}; {said}")));
         }
-        Put::Conflict => {
-            format!("{why}; and somebody else has changed {target}'s resources meanwhile, so they stay")
-        }
-    }))
+        Ok(Put::Refused(no)) => no,
+        Err(Error::Interrupted) => return Err(Error::Interrupted),
+        Err(error) => error.to_string(),
+    };
+    // It is stored, so it is remembered.
+    let by_hand = patch.command(session, pod);
+    Ok(Ok(State::Pending(format!(
+        "{why}; the values from before couldn't be put back ({no}), and this does it: {by_hand}"
+    ))))
 }
+
+#[cfg(test)]
+mod tests;

@@ -34,13 +34,13 @@ impl Change {
         Self { container: container.to_owned(), steps }
     }
 
-    fn body(&self, pod: Option<&Pod>) -> Value {
+    fn body(&self, pod: &Pod) -> Value {
         let list = |amount: fn(&Share) -> String| -> Map<String, Value> {
             self.steps.iter().map(|s| (s.resource.as_str().to_owned(), amount(&s.to).into())).collect()
         };
         let resources =
             json!({"requests": list(|s| s.request.to_string()), "limits": list(|s| s.limit.to_string())});
-        let sidecar = pod.and_then(|p| p.container(&self.container)).is_some_and(|c| c.kind == Kind::Sidecar);
+        let sidecar = pod.container(&self.container).is_some_and(|c| c.kind == Kind::Sidecar);
         let containers = if sidecar { "initContainers" } else { "containers" };
         json!({"spec": {containers: [{"name": self.container, "resources": resources}]}})
     }
@@ -48,7 +48,7 @@ impl Change {
     /// The patch. The pod's uid and version make it fail where it is another pod of the same name, or
     /// one that somebody changed since it was read.
     fn patch(&self, pod: &Pod) -> Value {
-        let mut patch = self.body(Some(pod));
+        let mut patch = self.body(pod);
         if let Some(object) = patch.as_object_mut() {
             let version = pod.value().pointer("/metadata/resourceVersion").cloned().unwrap_or_default();
             object.insert("metadata".into(), json!({"uid": pod.uid(), "resourceVersion": version}));
@@ -57,9 +57,9 @@ impl Change {
     }
 
     /// The same by hand, to paste.
-    pub(super) fn command(&self, session: &Session<'_>, pod: &str) -> String {
-        let body = self.body(None).to_string();
-        session.command(&["patch", "pod", pod, "--subresource=resize", "--patch", &body])
+    pub(super) fn command(&self, session: &Session<'_>, pod: &Pod) -> String {
+        let body = self.body(pod).to_string();
+        session.command(&["patch", "pod", pod.name(), "--subresource=resize", "--patch", &body])
     }
 }
 

@@ -11,6 +11,7 @@ mod input;
 mod measure;
 mod race;
 mod reconnect;
+mod resize;
 mod serial;
 mod transport;
 mod world;
