@@ -2,13 +2,13 @@
 //! before the seat, and never fatal: what isn't done is one warning. What was there before is written
 //! down before anything is changed, and [`restore`](restore::restore) gives it back.
 //!
-//! - [`plan`]: from what was asked to what is written: QoS class, `LimitRange`s, requests
+//! - [`mod@plan`]: from what was asked to what is written: QoS class, `LimitRange`s, requests
 //! - [`ranges`]: what the namespace's `LimitRange`s allow
 //! - [`qos`]: a pod's QoS class, which no resize may change
 //! - [`write`](mod@write): the patch, its conflicts, and what a refusal means
 //! - [`follow`]: until the kubelet has done it, or says why it doesn't
 //! - [`journal`]: what was changed, from seats' environments and `~/.podbench/state`
-//! - [`restore`]: the way back
+//! - [`mod@restore`]: the way back
 
 pub mod follow;
 pub mod journal;

@@ -229,6 +229,17 @@ fn without_the_right_the_seat_lands_and_the_right_is_named() {
 }
 
 #[test]
+fn a_seat_that_does_not_start_after_a_resize_says_that_it_was_done_and_how_to_undo_it() {
+    let (ns, person) = world("rsz-after", &burstable());
+    let args = ["attach", "app", "--resize", "128Mi", "--image", "podbench.test/nosuch:1", "--pull", "Never"];
+    let said = person.podbench(&args).expect_code(2).stderr;
+    assert!(said.contains("app is resized all the same: memory 16Mi:64Mi -> 16Mi:128Mi"), "{said}");
+    assert!(said.contains(&format!("podbench detach app -n {}", ns.name)), "{said}");
+    let (_, back) = restored(&ns, &person, Mode::Store);
+    assert!(matches!(back, Restored::Done { .. }), "{back:?}");
+}
+
+#[test]
 fn a_dry_run_asks_the_server_and_writes_nothing() {
     let (ns, person) = world("rsz-dry", &burstable());
     let before = ns.get("pod", "app").pointer("/metadata/resourceVersion").cloned();
