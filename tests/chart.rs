@@ -2,8 +2,9 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, missing_docs)]
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
-use podbench_test_support::namespace::observe_rules;
+use podbench_test_support::namespace::{observe_rules, resize_rules};
 use podbench_test_support::recording::{goldens, read};
 
 /// `verb resource` pairs of one recorded call. Rights that every authenticated user has (asking who
@@ -20,6 +21,14 @@ fn needs(argv: &[String]) -> Vec<&'static str> {
     }
     if has("logs") {
         return vec!["get pods/log"];
+    }
+    if has("patch") {
+        assert!(has("--subresource=resize"), "{words:?}");
+        // kubectl reads what it patches.
+        return vec!["get pods/resize", "patch pods/resize"];
+    }
+    if has("get") && has("limitranges") {
+        return vec!["list limitranges"];
     }
     if has("replace") {
         assert!(words.iter().any(|w| w.contains("/ephemeralcontainers")), "{words:?}");
@@ -38,8 +47,8 @@ fn needs(argv: &[String]) -> Vec<&'static str> {
     Vec::new()
 }
 
-fn granted() -> BTreeSet<String> {
-    let text = std::fs::read_to_string(observe_rules()).unwrap();
+fn granted(rules: &Path) -> BTreeSet<String> {
+    let text = std::fs::read_to_string(rules).unwrap();
     let list = |line: &str| -> Vec<String> {
         let inner = line.split_once('[').unwrap().1.trim_end_matches(']');
         inner.split(',').map(|w| w.trim().to_owned()).collect()
@@ -59,23 +68,38 @@ fn granted() -> BTreeSet<String> {
     out
 }
 
-#[test]
-fn the_observe_role_has_the_verbs_of_the_recorded_calls_and_no_others() {
-    let mut used = BTreeSet::new();
+/// What the recorded calls need: those of the runs that resize, and those of the others.
+fn used() -> [BTreeSet<String>; 2] {
+    let mut used = [BTreeSet::new(), BTreeSet::new()];
     for entry in std::fs::read_dir(goldens()).unwrap().flatten() {
         let file = entry.path().join("kubectl.jsonl");
         if file.exists() {
-            used.extend(read(&file).iter().flat_map(|c| needs(&c.argv)).map(str::to_owned));
+            let typed = std::fs::read_to_string(entry.path().join("cmd")).unwrap();
+            let resizes = usize::from(typed.lines().any(|word| word.starts_with("--resize")));
+            used[resizes].extend(read(&file).iter().flat_map(|c| needs(&c.argv)).map(str::to_owned));
         }
     }
-    assert_eq!(granted(), used);
+    used
+}
+
+#[test]
+fn the_observe_role_has_the_verbs_of_the_recorded_calls_and_no_others() {
+    assert_eq!(granted(&observe_rules()), used()[0]);
+}
+
+#[test]
+fn the_resize_role_has_what_a_recorded_resize_needs_beside_the_observe_role() {
+    let observe = granted(&observe_rules());
+    let beside: BTreeSet<String> = used()[1].difference(&observe).cloned().collect();
+    assert_eq!(granted(&resize_rules()), beside);
 }
 
 #[test]
 fn the_chart_renders_those_rules_and_not_a_copy() {
-    let template =
-        std::fs::read_to_string(podbench_test_support::cluster::root().join("chart/templates/observe.yaml"))
-            .unwrap();
-    assert!(template.contains(".Files.Get \"files/observe.yaml\""));
-    assert!(!template.contains("verbs:"));
+    for way in ["observe", "resize"] {
+        let file = format!("chart/templates/{way}.yaml");
+        let template = std::fs::read_to_string(podbench_test_support::cluster::root().join(file)).unwrap();
+        assert!(template.contains(&format!(".Files.Get \"files/{way}.yaml\"")));
+        assert!(!template.contains("verbs:"));
+    }
 }

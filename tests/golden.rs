@@ -103,6 +103,8 @@ fn no_verb_starts_more_kubectl_processes_than_its_budget() {
         "list" => 3,
         "status" => 4,
         "detach" => 5,
+        // The LimitRanges, the patch, and the watch that follows it.
+        "attach-resize" => 11,
         _ => 9,
     };
     for golden in all() {

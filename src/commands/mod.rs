@@ -7,6 +7,7 @@
 //! - `explain`: why there is no seat, for a person; `remedy`: what helps where every rung was
 //!   refused; `unstarted`: why a seat that is stored doesn't run
 //! - `assemble`: the report's value
+//! - `resizing`: `attach --resize`, for the report
 
 pub mod attach;
 pub mod pick;
@@ -18,6 +19,7 @@ mod detach;
 mod explain;
 mod list;
 mod remedy;
+mod resizing;
 mod seats;
 mod status;
 mod unstarted;

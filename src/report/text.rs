@@ -5,7 +5,9 @@ use podbench_contract::measurement::{Caps, Measurement, Memory, Node};
 use podbench_contract::oracle;
 use podbench_contract::reading::{Attempt, Errno, Reading};
 
-use super::attach::{Attach, Channel, Outcome, RungFacts, Step, Support, Target, of_pod};
+use super::attach::{
+    Attach, Channel, Outcome, ResizeState, Resized, RungFacts, Step, Support, Target, of_pod,
+};
 use super::style::{Ink, LABEL, Page, Style, clean};
 use crate::shell::word;
 
@@ -228,12 +230,31 @@ fn facts(page: &mut Page, report: &Attach) {
     if let Some(text) = report.measurement.as_ref().and_then(|m| memory(&m.memory)) {
         page.row("memory", Ink::Strong, &text);
     }
+    if let Some(resized) = &report.resized {
+        resize(page, resized);
+    }
     let version = match report.seat.version.as_deref() {
         _ if is_rehearsal(report) => String::new(),
         Some(version) if !version.is_empty() => format!(" (podbench {version})"),
         _ => " (its version is not known)".to_owned(),
     };
     page.row("image", Ink::Strong, &format!("{}{version}", report.seat.image));
+}
+
+/// What was resized; the way back stands alone, to be pasted.
+fn resize(page: &mut Page, resized: &Resized) {
+    let then = match resized.state {
+        ResizeState::Actual => "; to give it back:".to_owned(),
+        ResizeState::Pending => {
+            let why = resized.why.as_deref().unwrap_or("nobody says why");
+            format!("; stored, and not in force yet: {why}; to give it back:")
+        }
+        ResizeState::Rehearsed => "; rehearsed, nothing written".to_owned(),
+    };
+    page.row("resized", Ink::Strong, &format!("{}{then}", resized.values()));
+    if resized.state != ResizeState::Rehearsed {
+        page.command(&" ".repeat(LABEL), &resized.undo);
+    }
 }
 
 fn node(node: &Node, m: &Measurement) -> Vec<String> {

@@ -17,6 +17,7 @@ fn plan() -> Plan {
         host_network: false,
         key: PublicKey::parse(key).unwrap(),
         mounts: Vec::new(),
+        resized: Vec::new(),
     }
 }
 
@@ -113,4 +114,22 @@ fn a_seat_without_an_owner_is_not_mine() {
         differs(|s| s["env"].as_array_mut().unwrap().retain(|e| e["name"] != "PODBENCH_OWNER")),
         Some("it names no owner".to_owned())
     );
+}
+
+#[test]
+fn a_seat_that_was_landed_with_a_resize_is_the_same_seat_unless_it_says_nonsense() {
+    let with = |value: &str| {
+        let entry = json!({"name": "PODBENCH_RESIZED_FROM", "value": value});
+        differs(|spec| spec["env"].as_array_mut().unwrap().push(entry))
+    };
+    assert_eq!(with("app memory 16Mi:64Mi -> 16Mi:128Mi"), None);
+    for bad in ["", "app memory 16Mi:64Mi -> $(X)", "x\ny"] {
+        assert!(with(bad).is_some_and(|why| why.contains("PODBENCH_RESIZED_FROM")), "{bad:?}");
+    }
+    let mut plan = plan();
+    plan.resized = vec!["app cpu 5m:100m -> 5m:200m".parse().unwrap()];
+    let spec = plan.container(name(), &degraded());
+    let seat = Container { kind: Kind::Ephemeral, spec: &spec, status: None };
+    assert_eq!(seat.env("PODBENCH_RESIZED_FROM").as_deref(), Some("app cpu 5m:100m -> 5m:200m"));
+    assert_eq!(self::plan().differs(&seat), None);
 }

@@ -17,6 +17,7 @@ mod measure;
 mod prompt;
 mod race;
 mod reconnect;
+mod resize;
 mod serial;
 mod sshd;
 mod startup;

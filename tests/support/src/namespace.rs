@@ -148,6 +148,12 @@ pub fn observe_rules() -> PathBuf {
     root().join("chart/files/observe.yaml")
 }
 
+/// The chart's rules for `--resize`.
+#[must_use]
+pub fn resize_rules() -> PathBuf {
+    root().join("chart/files/resize.yaml")
+}
+
 impl Drop for Namespace {
     fn drop(&mut self) {
         if std::thread::panicking() && std::env::var("PODBENCH_E2E_KEEP").is_ok_and(|v| v == "1") {
