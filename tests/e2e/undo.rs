@@ -242,6 +242,9 @@ fn list_and_status_tell_what_runs_what_ended_and_what_only_looks_like_a_seat() {
     assert_eq!(row(1)["ssh"], json!(alias(&report)));
     assert_eq!(text(&list, "/notOurs/0/container"), "podbench-9");
     assert!(text(&list, "/stale/0/why").contains("ended"), "{list:#}");
+    // A selector looks at some pods, and says nothing about the ssh hosts of others.
+    let some = json_of(&mine, 0, &["list", "-l", "app=nosuch"]);
+    assert_eq!((&some["pods"], &some["seats"], &some["stale"]), (&json!(0), &json!([]), &json!([])));
     let shown = mine.podbench(&["list"]).expect_code(0);
     assert!(!shown.stdout.contains("podbench-9"), "{}", shown.stdout);
     assert!(shown.stderr.contains("podbench-9 looks like a seat and isn't one"), "{}", shown.stderr);
