@@ -24,7 +24,7 @@ pub use detach::Detach;
 pub use list::List;
 pub use parse::{Stop, command, completion, parse};
 pub use status::{SeatsArgs, Status};
-pub use values::{Mount, Pull};
+pub use values::{Mount, Pull, Size};
 
 const EXAMPLES: &str = "\
 Examples:

@@ -9,6 +9,7 @@
 //! - [`kubectl`]: calls, their runner, what a refusal means, the transcript
 //! - [`pod`]: typed views over a pod's JSON
 //! - [`spec`]: authors of JSON: the seat's container, its security context; requested against stored
+//! - [`resize`]: the target's memory and processor time, changed in place and given back
 //! - [`ladder`]: outcome in, next step out
 //! - [`seat`]: a landed or reused seat, and what it measured
 //! - [`ssh`]: keys, stanza, known_hosts
@@ -23,6 +24,7 @@ pub mod kubectl;
 pub mod ladder;
 pub mod pod;
 pub mod report;
+pub mod resize;
 pub mod seat;
 pub mod settings;
 pub mod shell;

@@ -6,6 +6,7 @@
 
 use crate::ids::ContainerId;
 use crate::keys::PublicKey;
+use crate::resized::{self, Change};
 
 /// One variable: its name, and how its value is spelled and read back.
 pub struct Var<T> {
@@ -62,8 +63,14 @@ pub const HOST_NETWORK: Var<bool> =
 pub const PUBKEY: Var<PublicKey> =
     Var { name: "PODBENCH_PUBKEY", write: PublicKey::to_string, read: |raw| PublicKey::parse(raw).ok() };
 
+/// What `--resize` changed in the pod when this seat was landed: the old values and the new ones, so
+/// that they can be given back, and so that it shows where somebody else changed them since.
+/// Advisory: anyone may have written it.
+pub const RESIZED_FROM: Var<Vec<Change>> =
+    Var { name: "PODBENCH_RESIZED_FROM", write: |changes| resized::write(changes), read: resized::read };
+
 /// Every name above, for whoever compares or strips them.
-pub const NAMES: [&str; 7] = [
+pub const NAMES: [&str; 8] = [
     TARGET.name,
     TARGET_CID.name,
     POD_CONTAINERS.name,
@@ -71,6 +78,7 @@ pub const NAMES: [&str; 7] = [
     NODE_NAME.name,
     HOST_NETWORK.name,
     PUBKEY.name,
+    RESIZED_FROM.name,
 ];
 
 #[cfg(test)]

@@ -11,6 +11,7 @@
 //! - [`reading`]: a fact that was read, denied or not tried
 //! - [`measurement`]: the wire: everything `podbench measure` answers
 //! - [`debugger`]: the debuggers that a seat may have, and how each is called
+//! - [`quantity`], [`resized`]: amounts as Kubernetes spells them, and what `--resize` changed
 //! - [`frame`]: the envelope that makes a truncated reply an error
 //! - [`proc`]: parsers of `/proc` text, and whose process is the target
 //! - [`oracle`]: from readings to a verdict and a blocker
@@ -27,7 +28,9 @@ pub mod keys;
 pub mod measurement;
 pub mod oracle;
 pub mod proc;
+pub mod quantity;
 pub mod reading;
+pub mod resized;
 pub mod rung;
 pub mod session;
 pub mod sshd;

@@ -6,7 +6,7 @@ use clap::{ArgAction, Args};
 use podbench_contract::ids::{Gid, Uid};
 use podbench_contract::rung::Rung;
 
-use super::{Mount, PodArgs, Pull, SshArgs, values};
+use super::{Mount, PodArgs, Pull, Size, SshArgs, values};
 
 const ATTACH_EXAMPLES: &str = "\
 Examples:
@@ -14,6 +14,7 @@ Examples:
   podbench attach deploy/web -c server      # a pod of a Deployment, its container `server`
   podbench attach api --max-rung full       # ask for CAP_SYS_PTRACE first
   podbench attach api --require degraded    # exit 3 unless the seat can read the target
+  podbench attach api --resize 6Gi          # more memory for the target first, without a restart
   podbench attach api --dry-run             # what would land; nothing is written
   podbench attach api -o json | jq .rung    # for scripts
 ";
@@ -68,6 +69,13 @@ pub struct Attach {
         help_heading = "Seat"
     )]
     pub mounts: Vec<Mount>,
+    /// Give the target that much memory first, in place and without a restart: its limit, or
+    /// REQUEST:LIMIT (6Gi, 2Gi:6Gi); what can't be done is a warning
+    #[arg(long, value_name = "MEMORY", value_parser = values::memory, help_heading = "Seat")]
+    pub resize: Option<Size>,
+    /// Likewise processor time (2, 500m, 1:2)
+    #[arg(long, value_name = "CPU", value_parser = values::cpu, help_heading = "Seat")]
+    pub resize_cpu: Option<Size>,
     /// Don't land a second seat where the first one's ids turn out not to be the target's
     #[arg(long, help_heading = "Seat")]
     pub no_correct_ids: bool,

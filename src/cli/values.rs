@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::ValueEnum;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use podbench_contract::ids::{Gid, Uid};
+use podbench_contract::quantity::Quantity;
 use podbench_contract::rung::Rung;
 use podbench_contract::text as pattern;
 
@@ -44,6 +45,15 @@ impl Pull {
             Self::Never => "Never",
         }
     }
+}
+
+/// A `VALUE` or a `REQUEST:LIMIT`: how much of a resource.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Size {
+    /// The request, where it was spelled.
+    pub request: Option<Quantity>,
+    /// The limit.
+    pub limit: Quantity,
 }
 
 /// Full, degraded or seat.
@@ -146,4 +156,46 @@ pub(crate) fn mount(raw: &str) -> Result<Mount, String> {
         }
     }
     Ok(Mount { claim: claim.to_owned(), path: path.map(str::to_owned) })
+}
+
+fn size(raw: &str, check: fn(Quantity) -> Result<(), String>) -> Result<Size, String> {
+    let amount = |text: &str| text.parse::<Quantity>().map_err(|why| why.to_string());
+    let (request, limit) = match raw.split_once(':') {
+        Some((request, limit)) => (Some(amount(request)?), amount(limit)?),
+        None => (None, amount(raw)?),
+    };
+    check(limit)?;
+    if let Some(request) = request {
+        check(request)?;
+        if request > limit {
+            return Err(format!("the request {request} is more than the limit {limit}"));
+        }
+    }
+    Ok(Size { request, limit })
+}
+
+/// `6Gi`, `2Gi:6Gi`. `6` is six bytes to Kubernetes, and `100m` a tenth of one: nobody means them.
+pub(crate) fn memory(raw: &str) -> Result<Size, String> {
+    size(raw, |amount| {
+        if amount < Quantity::bytes(1 << 20) {
+            return Err(format!(
+                "{amount} of memory is less than a mebibyte; Mi and Gi are the usual suffixes"
+            ));
+        }
+        if amount.is_multiple_of(Quantity::bytes(1)) {
+            Ok(())
+        } else {
+            Err(format!("{amount} is no whole number of bytes"))
+        }
+    })
+}
+
+/// `2`, `500m`, `1:2`.
+pub(crate) fn cpu(raw: &str) -> Result<Size, String> {
+    size(raw, |amount| {
+        if amount.is_zero() || !amount.is_multiple_of(Quantity::milli(1)) {
+            return Err("processor time is counted in thousandths of a core, from 1m on".to_owned());
+        }
+        Ok(())
+    })
 }

@@ -4,7 +4,7 @@ use podbench_contract::ids::SeatName;
 use podbench_contract::measurement::Measurement;
 use podbench_contract::rung::Rung;
 
-use super::{Answer, Done, Session, assemble, explain, pick};
+use super::{Answer, Done, Session, assemble, explain, pick, resizing};
 use crate::cli::{self, ClusterArgs};
 use crate::error::{Failure, Kind};
 use crate::kubectl::Error;
@@ -13,7 +13,7 @@ use crate::pod::Pod;
 use crate::pod::ids::{Ids, shares_pids_with_others};
 use crate::pod::state::{node_looks_dead, not_now};
 use crate::pod::target::{self, Choice};
-use crate::report::attach::{Channel, Outcome, Step};
+use crate::report::attach::{self as wire, Channel, Outcome, Step};
 use crate::seat::land::{Landing, Walked};
 use crate::seat::measure::{Question, Unmeasured, measure};
 use crate::seat::reuse::{self, Wanted};
@@ -76,6 +76,18 @@ struct Seat {
 /// # Errors
 /// When there is no seat: what a person is to be told.
 pub fn run(args: &cli::Attach, session: &Session<'_>, local: &Local) -> Result<Done, Failure> {
+    let mut resized = None;
+    let done = flow(args, session, local, &mut resized);
+    // Whatever came after it: it was done, and isn't lost.
+    done.map_err(|failure| resizing::kept(resized.as_ref(), failure))
+}
+
+fn flow(
+    args: &cli::Attach,
+    session: &Session<'_>,
+    local: &Local,
+    resized: &mut Option<wire::Resized>,
+) -> Result<Done, Failure> {
     // Box 2: the pod.
     let mut picked = pick::pod(session, args.pod.pod.as_deref(), !args.pod.no_prompt)?;
     // Box 3: the target, and what the seat will see.
@@ -86,6 +98,8 @@ pub fn run(args: &cli::Attach, session: &Session<'_>, local: &Local) -> Result<D
     // Box 4: can anything start beside it?
     startable(session, &picked.pod, &target)?;
     let mut warnings = std::mem::take(&mut picked.warnings);
+    // Before the seat: it lives in the pod's memory.
+    *resized = resizing::before_seat(args, session, &mut picked.pod, &mut plan, &mut warnings)?;
     warnings.extend(explain::restarts(&picked.pod, &target.name));
     let ids = ids(args, &picked.pod, &target.name);
     let mut steps = Vec::new();
@@ -107,6 +121,7 @@ pub fn run(args: &cli::Attach, session: &Session<'_>, local: &Local) -> Result<D
             Walk::WouldLand(rung, name) => {
                 let walked = (steps, warnings);
                 let report = assemble::dry_run(session, &picked, &target, &plan, ids, (name, rung), walked);
+                let report = wire::Attach { resized: resized.take(), ..report };
                 let failure = args.require.and_then(|wanted| {
                     explain::required(session, wanted, picked.pod.name(), &explain::Got::Would(rung), args)
                 });
@@ -168,7 +183,7 @@ pub fn run(args: &cli::Attach, session: &Session<'_>, local: &Local) -> Result<D
         ssh: ssh.ssh,
         warnings,
     };
-    let report = report.value(session);
+    let report = wire::Attach { resized: resized.take(), ..report.value(session) };
     let failure = match measured {
         Err(why) => Some(explain::unmeasured(session, &report, &why)),
         Ok(_) => unwritten.or_else(|| {
@@ -203,6 +218,7 @@ fn plan(
         host_network: pod.host_network(),
         key: local.identity.public.clone(),
         mounts,
+        resized: Vec::new(),
     })
 }
 
@@ -402,6 +418,7 @@ mod tests {
             )
             .unwrap(),
             mounts: Vec::new(),
+            resized: Vec::new(),
         };
         let mut pod = Pod::new(value).unwrap();
         let facts = facts(&args, &pod, "app", Ids { uid: Some(Uid(7)), gid: Some(Gid(7)) });

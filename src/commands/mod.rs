@@ -6,6 +6,7 @@
 //! - [`pick`]: which pod, for every verb
 //! - `explain`: why there is no seat, for a person
 //! - `assemble`: the report's value
+//! - `resizing`: `attach --resize`, for the report
 
 pub mod attach;
 pub mod pick;
@@ -16,6 +17,7 @@ mod clean;
 mod detach;
 mod explain;
 mod list;
+mod resizing;
 mod seats;
 mod status;
 mod version;

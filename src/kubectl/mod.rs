@@ -6,6 +6,7 @@
 //! - [`run`]: starts and ends processes
 //! - [`plugin`]: could a person be asked for credentials?
 //! - `verbs`: what the rest of podbench asks for
+//! - `resize`: a running pod's resources
 //! - [`mod@refusal`]: what a failed call means
 //! - [`transcript`]: what was asked
 
@@ -15,6 +16,7 @@ pub(crate) mod fake;
 pub mod line;
 pub mod plugin;
 pub mod refusal;
+mod resize;
 pub mod run;
 pub mod transcript;
 mod verbs;

@@ -224,7 +224,7 @@ impl Kubectl {
         self.watch_pod_until(name, "until the seat runs")
     }
 
-    /// The same with another reason.
+    /// The same for another reason.
     ///
     /// # Errors
     /// When kubectl can't be started.

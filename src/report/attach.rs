@@ -38,7 +38,7 @@ pub struct Attach {
     pub measurement: Option<Measurement>,
     /// How to get in by ssh.
     pub ssh: Ssh,
-    /// null: nothing changes a pod's resources yet.
+    /// What `--resize` did to the target; null where nothing was resized.
     pub resized: Option<Resized>,
     /// What it cost.
     pub calls: Calls,
@@ -221,13 +221,68 @@ impl Ssh {
     }
 }
 
-/// A change of a container's resources; not built.
+/// What `--resize` made of the target.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Resized {
-    /// The old values.
-    pub from: serde_json::Value,
-    /// The new ones.
-    pub to: serde_json::Value,
+    /// The container.
+    pub container: String,
+    /// What it had before podbench first changed it.
+    pub from: Shares,
+    /// What it has now.
+    pub to: Shares,
+    /// How far it is.
+    pub state: ResizeState,
+    /// The kubelet's words, where it isn't done yet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+    /// The command that gives the old values back.
+    pub undo: String,
+}
+
+impl Resized {
+    /// `memory 64Mi:128Mi -> 128Mi:256Mi`, each resource.
+    #[must_use]
+    pub fn values(&self) -> String {
+        let pairs = [("memory", &self.from.memory, &self.to.memory), ("cpu", &self.from.cpu, &self.to.cpu)];
+        let line = |(name, from, to): (&str, &Option<Share>, &Option<Share>)| {
+            let (from, to) = (from.as_ref()?, to.as_ref()?);
+            Some(format!("{name} {}:{} -> {}:{}", from.request, from.limit, to.request, to.limit))
+        };
+        pairs.into_iter().filter_map(line).collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// How far a resize is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum ResizeState {
+    /// In force.
+    Actual,
+    /// Stored, and not in force yet.
+    Pending,
+    /// `--dry-run`: the server would store it.
+    Rehearsed,
+}
+
+/// Of each resource that was changed.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Shares {
+    /// Memory.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory: Option<Share>,
+    /// Processor time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cpu: Option<Share>,
+}
+
+/// A request and its limit, as Kubernetes spells them.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Share {
+    /// The request.
+    pub request: String,
+    /// The limit.
+    pub limit: String,
 }
 
 /// The same blocker with the pod's name and namespace in its commands: who judges readings doesn't

@@ -5,7 +5,7 @@ use podbench_contract::measurement::{Caps, Measurement, Memory, Node};
 use podbench_contract::oracle;
 use podbench_contract::reading::{Attempt, Errno, Reading};
 
-use super::attach::{Attach, Channel, Outcome, RungFacts, Step, Support, Target, of_pod};
+use super::attach::{Attach, Channel, Outcome, ResizeState, RungFacts, Step, Support, Target, of_pod};
 use super::style::{Ink, LABEL, Page, Style, clean};
 use crate::shell::word;
 
@@ -227,6 +227,18 @@ fn facts(page: &mut Page, report: &Attach) {
     page.row("node", Ink::Strong, &if rest.is_empty() { name } else { format!("{name}: {rest}") });
     if let Some(text) = report.measurement.as_ref().and_then(|m| memory(&m.memory)) {
         page.row("memory", Ink::Strong, &text);
+    }
+    if let Some(resized) = &report.resized {
+        let then = match resized.state {
+            ResizeState::Actual => format!("{} gives it back", resized.undo),
+            ResizeState::Pending => format!(
+                "stored, and not in force yet: {}; {} gives it back",
+                resized.why.as_deref().unwrap_or("nobody says why"),
+                resized.undo
+            ),
+            ResizeState::Rehearsed => "rehearsed, nothing written".to_owned(),
+        };
+        page.row("resized", Ink::Strong, &format!("{}; {then}", resized.values()));
     }
     let version = match report.seat.version.as_deref() {
         _ if is_rehearsal(report) => String::new(),

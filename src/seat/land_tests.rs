@@ -39,6 +39,7 @@ fn plan() -> Plan {
         host_network: false,
         key: PublicKey::parse(key).unwrap(),
         mounts: Vec::new(),
+        resized: Vec::new(),
     }
 }
 

@@ -21,6 +21,7 @@ fn plan(owner: &str, key: &str) -> Plan {
         host_network: false,
         key: PublicKey::parse(key).unwrap(),
         mounts: Vec::new(),
+        resized: Vec::new(),
     }
 }
 

@@ -3,6 +3,7 @@
 use podbench_contract::env;
 use podbench_contract::ids::{ContainerId, SeatName};
 use podbench_contract::keys::PublicKey;
+use podbench_contract::resized::Change;
 use podbench_contract::session::agent_argv;
 use serde_json::{Value, json};
 
@@ -34,6 +35,8 @@ pub struct Plan {
     pub key: PublicKey,
     /// The mounts.
     pub mounts: Vec<VolumeMount>,
+    /// What `--resize` changed in this run.
+    pub resized: Vec<Change>,
 }
 
 impl Plan {
@@ -47,6 +50,9 @@ impl Plan {
             env::PUBKEY.entry(&self.key),
         ];
         env.extend(self.target_id.as_ref().map(|id| env::TARGET_CID.entry(id)));
+        if !self.resized.is_empty() {
+            env.push(env::RESIZED_FROM.entry(&self.resized));
+        }
         env.extend(self.owner.as_ref().map(|owner| env::OWNER.entry(owner)));
         if self.mounts.iter().any(|m| m.path == HOME_PATH) {
             env.push(("HOME", HOME_PATH.to_owned()));
@@ -106,9 +112,15 @@ impl Plan {
         };
         let (mut theirs, ours) = (keys(other.spec.get("env")), self.env());
         theirs.sort();
-        // The target's id is absent from a seat that was landed while the target restarted.
-        theirs.retain(|name| name != env::TARGET_CID.name);
-        let mine: Vec<&str> = ours.iter().map(|(n, _)| *n).filter(|n| *n != env::TARGET_CID.name).collect();
+        // The target's id is absent from a seat that was landed while the target restarted, and what was
+        // resized is in the one that was landed by that run.
+        let comes_and_goes = [env::TARGET_CID.name, env::RESIZED_FROM.name];
+        theirs.retain(|name| !comes_and_goes.contains(&name.as_str()));
+        let mine: Vec<&str> = ours.iter().map(|(n, _)| *n).filter(|n| !comes_and_goes.contains(n)).collect();
+        let resized = other.env(env::RESIZED_FROM.name);
+        if resized.is_some() && env::RESIZED_FROM.parse(resized.as_deref()).is_none() {
+            return Some(format!("its {} isn't one that podbench writes", env::RESIZED_FROM.name));
+        }
         let owner = env::OWNER.parse(other.env(env::OWNER.name).as_deref());
         if owner != self.owner {
             return Some(match owner {

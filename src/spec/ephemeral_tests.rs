@@ -17,6 +17,7 @@ fn plan() -> Plan {
         host_network: false,
         key: PublicKey::parse(key).unwrap(),
         mounts: Vec::new(),
+        resized: Vec::new(),
     }
 }
 

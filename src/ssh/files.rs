@@ -138,7 +138,7 @@ fn try_to_write(folder: &Path) -> Result<(), Failure> {
 }
 
 /// Makes a folder of 0700, or checks one that is there. A symbolic link to a folder is fine.
-fn folder(path: &Path) -> Result<(), Failure> {
+pub(crate) fn folder(path: &Path) -> Result<(), Failure> {
     let wrong = |e: io::Error| disk("the folder can't be made", path, &e);
     match DirBuilder::new().mode(0o700).recursive(true).create(path) {
         Ok(()) => {}

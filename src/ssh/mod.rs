@@ -12,7 +12,7 @@ pub mod alias;
 pub mod inventory;
 pub mod keys;
 
-mod files;
+pub(crate) mod files;
 mod freeze;
 mod include;
 mod known_hosts;
