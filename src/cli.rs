@@ -130,7 +130,7 @@ pub enum Output {
 #[derive(Clone, Debug, Subcommand)]
 pub enum Verb {
     /// Land a seat in a live pod, measure what it can do, and make it an ssh host
-    Attach(Attach),
+    Attach(Box<Attach>),
     /// Write the ssh stanza of a seat that is running already; the cluster is only read
     SshConfig(SshConfig),
     /// Show one pod's seats: their state, what they measure now, how to get in

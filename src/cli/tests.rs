@@ -13,7 +13,7 @@ fn cli(line: &str) -> Result<Cli, Stop> {
 
 fn attach(line: &str) -> Attach {
     match cli(line).unwrap_or_else(|e| panic!("{line}: {}", e.text(false))).verb {
-        Verb::Attach(attach) => attach,
+        Verb::Attach(attach) => *attach,
         other => panic!("{other:?}"),
     }
 }

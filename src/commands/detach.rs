@@ -8,7 +8,7 @@ use super::pick::{self, Exact, Picked};
 use super::{Answer, Done, Session, explain, seats};
 use crate::cli;
 use crate::error::Failure;
-use crate::kubectl::Context;
+use crate::kubectl::{self, Context};
 use crate::pod::{Pod, State as Said, target};
 use crate::report::style::Style;
 use crate::report::undo::{self as wire, Detach, Outcome, Removed};
@@ -60,6 +60,8 @@ fn live(
         failure = ended.failure;
     }
     told.sort_by_key(|s| SeatName::parse(&s.seat));
+    let (resized, not_restored) = give_back(args, session, &mut picked.pod, &caller, &told)?;
+    let failure = failure.or(not_restored);
     if told.is_empty() {
         picked.warnings.extend(others(&picked.pod));
     }
@@ -92,6 +94,7 @@ fn live(
             pod: pod.name().to_owned(),
             pod_uid: Some(pod.uid().to_owned()),
             seats: told,
+            resized,
             removed,
             kept,
             calls: seats::calls(session),
@@ -99,6 +102,25 @@ fn live(
         },
         failure,
     )
+}
+
+/// After the seats: a seat lives in the memory that was made for it. Not for a single seat that was named.
+fn give_back(
+    args: &cli::Detach,
+    session: &Session<'_>,
+    pod: &mut Pod,
+    caller: &Caller,
+    told: &[wire::Seat],
+) -> Result<(Vec<wire::Resized>, Option<Failure>), Failure> {
+    if !args.seats.is_empty() {
+        return Ok((Vec::new(), None));
+    }
+    let (mode, outcome) = match args.dry_run {
+        true => (kubectl::Mode::DryRun, Outcome::WouldEnd),
+        false => (kubectl::Mode::Store, Outcome::Ended),
+    };
+    let ends: Vec<String> = told.iter().filter(|t| t.outcome == outcome).map(|t| t.seat.clone()).collect();
+    super::give_back::give_back(session, pod, caller, args.pod.target.as_deref(), (mode, &ends))
 }
 
 /// Who finds nothing of their own is told whose seats run.
@@ -228,6 +250,7 @@ fn gone(
             pod: pod.to_owned(),
             pod_uid: None,
             seats: told,
+            resized: Vec::new(),
             removed,
             kept: Vec::new(),
             calls: seats::calls(session),

@@ -33,6 +33,7 @@ fn spec_beside(n: u32, owner: &str, target: &str) -> Value {
         host_network: false,
         key: PublicKey::parse(KEY).unwrap(),
         mounts: Vec::new(),
+        resized: Vec::new(),
     };
     let security =
         Security::Degraded { uid: NonRoot::new(Uid(7)).unwrap(), gid: Some(Gid(7)), seccomp: None };

@@ -21,6 +21,7 @@ fn spec(n: u32, owner: Option<&str>, key: &str, security: &Security) -> Value {
         host_network: false,
         key: PublicKey::parse(key).unwrap(),
         mounts: Vec::new(),
+        resized: Vec::new(),
     };
     plan.container(SeatName::parse(&format!("podbench-{n}")).unwrap(), security)
 }

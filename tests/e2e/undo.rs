@@ -390,3 +390,34 @@ fn two_hundred_pods_cost_one_list() {
     assert_eq!((to_pods, calls.len()), (1, 3), "{:#?}", calls.iter().map(|c| &c.argv).collect::<Vec<_>>());
     assert_eq!(list["calls"]["kubectl"], 3);
 }
+
+#[test]
+fn detach_gives_a_resized_target_its_old_memory_back_from_another_machine_too() {
+    let (ns, _) = restricted("detach-resize", &["odd-ids"]);
+    let rules = std::fs::read_to_string(observe_rules()).unwrap()
+        + "\n- apiGroups: [\"\"]\n  resources: [pods/resize]\n  verbs: [get, patch]\n\
+           - apiGroups: [\"\"]\n  resources: [limitranges]\n  verbs: [list]\n";
+    let config = ns.kubeconfig_with("resizer", &rules);
+    let person = || Person::new(PODBENCH, &config, &ns.cluster.image);
+    let mine = person();
+    let memory = || {
+        let pod = ns.get("pod", "odd-ids");
+        pod.pointer("/spec/containers/0/resources/limits/memory").and_then(Value::as_str).unwrap().to_owned()
+    };
+    let before = memory();
+    let report = mine.attach(&["odd-ids", "--resize", "400Mi"]);
+    assert_eq!(memory(), "400Mi", "{report:#}");
+    // Another laptop of the same person's: only the seat's environment remembers.
+    let laptop = person();
+    let status = json_of(&laptop, 0, &["status", "odd-ids"]);
+    assert!(text(&status, "/seats/0/resizedFrom").contains("400Mi"), "{status:#}");
+    let dry = json_of(&laptop, 0, &["detach", "odd-ids", "--dry-run"]);
+    assert_eq!(text(&dry, "/resized/0/outcome"), "wouldRestore", "{dry:#}");
+    assert_eq!(memory(), "400Mi");
+    let done = json_of(&laptop, 0, &["detach", "odd-ids"]);
+    assert!(["restored", "pending"].contains(&text(&done, "/resized/0/outcome")), "{done:#}");
+    assert_eq!(memory(), before);
+    let again = json_of(&mine, 0, &["detach", "odd-ids"]);
+    assert_eq!(text(&again, "/resized/0/outcome"), "nothing", "{again:#}");
+    assert_eq!(memory(), before);
+}
