@@ -239,7 +239,9 @@ fn gone(
             state: None,
         });
     }
-    let removed = take_back(session, args, &over)?;
+    let mut removed = take_back(session, args, &over)?;
+    let uids: Vec<&str> = over.iter().map(|s| s.owner.pod_uid.as_str()).collect();
+    removed.files.extend(Removed::from(disk::forget_pods(session.settings, &uids, mode(args))?).files);
     finish(
         session,
         Detach {
@@ -261,8 +263,11 @@ fn gone(
 }
 
 fn take_back(session: &Session<'_>, args: &cli::Detach, over: &[Stanza]) -> Result<Removed, Failure> {
-    let mode = if args.dry_run { Mode::DryRun } else { Mode::Remove };
-    Ok(disk::take_back(session.settings, over, mode)?.into())
+    Ok(disk::take_back(session.settings, over, mode(args))?.into())
+}
+
+const fn mode(args: &cli::Detach) -> Mode {
+    if args.dry_run { Mode::DryRun } else { Mode::Remove }
 }
 
 fn finish(session: &Session<'_>, report: Detach, failure: Option<Failure>) -> Result<Done, Failure> {
