@@ -260,7 +260,11 @@ fn list_and_status_tell_what_runs_what_ended_and_what_only_looks_like_a_seat() {
     assert!(text(&status, "/next").contains(&alias(&report)), "{status:#}");
     // The only pod with a seat; one without is no choice.
     ns.zoo(&["odd-ids"]);
-    let shown = flat(&mine.podbench(&["status"]).expect_code(0).stdout);
+    // On a busy machine a measurement may miss its deadline, which is then what is said.
+    let shown = eventually("the seat was measured in time", Duration::from_secs(90), || {
+        let shown = flat(&mine.podbench(&["status"]).expect_code(0).stdout);
+        (!shown.contains("not measured")).then_some(shown)
+    });
     assert!(shown.contains("terminated with its target") && shown.contains("measured: degraded"), "{shown}");
     assert!(shown.contains("podbench-9 looks like a seat"), "{shown}");
 
