@@ -70,6 +70,7 @@ pub(super) fn run(
     session.progress("asking clusters");
     let verdicts = ask_all(elsewhere, &here.context, &known)?;
     let (mut stale, mut unchecked, mut over, mut checked) = (Vec::new(), Vec::new(), Vec::new(), 0);
+    let mut gone: Vec<String> = Vec::new();
     let calls = verdicts.calls;
     for (stanza, verdict) in verdicts.each {
         match verdict {
@@ -77,6 +78,12 @@ pub(super) fn run(
             Verdict::Stale(why) => {
                 checked += 1;
                 stale.push(seats::stale(&stanza, why));
+                over.push(stanza);
+            }
+            Verdict::Gone(why) => {
+                checked += 1;
+                stale.push(seats::stale(&stanza, why));
+                gone.push(stanza.owner.pod_uid.clone());
                 over.push(stanza);
             }
             Verdict::Unknown(why) => unchecked.push(seats::kept(&stanza, why)),
@@ -92,6 +99,8 @@ pub(super) fn run(
     let swept = disk::sweep(session.settings, mode, &over)?;
     taken.files.extend(swept.files);
     taken.known_hosts.extend(swept.known_hosts);
+    let gone: Vec<&str> = gone.iter().map(String::as_str).collect();
+    taken.files.extend(disk::forget_pods(session.settings, &gone, mode)?.files);
     let mut cost = seats::calls(session);
     cost.kubectl += calls;
     let nothing = checked == 0 && here.unlisted.is_some();
@@ -182,7 +191,10 @@ fn old(pod: &Pod, caller: &Caller) -> Vec<(SeatName, SeatName)> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Verdict {
     Live,
+    /// Its pod is there, and its seat isn't.
     Stale(String),
+    /// Its pod isn't.
+    Gone(String),
     Unknown(String),
 }
 
@@ -265,7 +277,11 @@ fn ask_one(elsewhere: &Elsewhere<'_>, place: &Place, stanzas: &[&Stanza]) -> Res
             };
             for stanza in stanzas {
                 let verdict = match &answer {
-                    Ok(Ok(pod)) => seats::dead_end(stanza, pod).map_or(Verdict::Live, Verdict::Stale),
+                    Ok(Ok(pod)) => match seats::dead_end(stanza, pod) {
+                        None => Verdict::Live,
+                        Some(why) if stanza.owner.pod_uid != pod.uid() => Verdict::Gone(why),
+                        Some(why) => Verdict::Stale(why),
+                    },
                     Ok(Err(not_a_pod)) => Verdict::Unknown(not_a_pod.to_string()),
                     Err(verdict) => verdict.clone(),
                 };
@@ -279,7 +295,7 @@ fn ask_one(elsewhere: &Elsewhere<'_>, place: &Place, stanzas: &[&Stanza]) -> Res
 /// What a failed look at a pod says about its stanzas.
 fn verdict(error: &Error) -> Verdict {
     match error {
-        Error::Refused(Refusal::NotFound(_)) => Verdict::Stale("its pod is gone".to_owned()),
+        Error::Refused(Refusal::NotFound(_)) => Verdict::Gone("its pod is gone".to_owned()),
         other => Verdict::Unknown(first_line(other)),
     }
 }

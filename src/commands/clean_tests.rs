@@ -8,7 +8,7 @@ fn refused(refusal: Refusal) -> Error {
 #[test]
 fn only_the_servers_own_word_makes_a_stanza_stale() {
     let gone = refused(Refusal::NotFound("pods \"api\" not found".into()));
-    assert!(matches!(verdict(&gone), Verdict::Stale(_)));
+    assert!(matches!(verdict(&gone), Verdict::Gone(_)));
     let others = [
         refused(Refusal::Unreachable("connection refused".into())),
         refused(Refusal::Credentials("You must be logged in".into())),

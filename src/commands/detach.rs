@@ -8,7 +8,7 @@ use super::pick::{self, Exact, Picked};
 use super::{Answer, Done, Session, explain, seats};
 use crate::cli;
 use crate::error::Failure;
-use crate::kubectl::Context;
+use crate::kubectl::{self, Context};
 use crate::pod::{Pod, State as Said, target};
 use crate::report::style::Style;
 use crate::report::undo::{self as wire, Detach, Outcome, Removed};
@@ -60,6 +60,8 @@ fn live(
         failure = ended.failure;
     }
     told.sort_by_key(|s| SeatName::parse(&s.seat));
+    let (resized, not_restored) = give_back(args, session, &mut picked.pod, &caller, &told)?;
+    let failure = failure.or(not_restored);
     if told.is_empty() {
         picked.warnings.extend(others(&picked.pod));
     }
@@ -92,6 +94,7 @@ fn live(
             pod: pod.name().to_owned(),
             pod_uid: Some(pod.uid().to_owned()),
             seats: told,
+            resized,
             removed,
             kept,
             calls: seats::calls(session),
@@ -99,6 +102,25 @@ fn live(
         },
         failure,
     )
+}
+
+/// After the seats: a seat lives in the memory that was made for it. Not for a single seat that was named.
+fn give_back(
+    args: &cli::Detach,
+    session: &Session<'_>,
+    pod: &mut Pod,
+    caller: &Caller,
+    told: &[wire::Seat],
+) -> Result<(Vec<wire::Resized>, Option<Failure>), Failure> {
+    if !args.seats.is_empty() {
+        return Ok((Vec::new(), None));
+    }
+    let (mode, outcome) = match args.dry_run {
+        true => (kubectl::Mode::DryRun, Outcome::WouldEnd),
+        false => (kubectl::Mode::Store, Outcome::Ended),
+    };
+    let ends: Vec<String> = told.iter().filter(|t| t.outcome == outcome).map(|t| t.seat.clone()).collect();
+    super::give_back::give_back(session, pod, caller, args.pod.target.as_deref(), (mode, &ends))
 }
 
 /// Who finds nothing of their own is told whose seats run.
@@ -217,7 +239,9 @@ fn gone(
             state: None,
         });
     }
-    let removed = take_back(session, args, &over)?;
+    let mut removed = take_back(session, args, &over)?;
+    let uids: Vec<&str> = over.iter().map(|s| s.owner.pod_uid.as_str()).collect();
+    removed.files.extend(Removed::from(disk::forget_pods(session.settings, &uids, mode(args))?).files);
     finish(
         session,
         Detach {
@@ -228,6 +252,7 @@ fn gone(
             pod: pod.to_owned(),
             pod_uid: None,
             seats: told,
+            resized: Vec::new(),
             removed,
             kept: Vec::new(),
             calls: seats::calls(session),
@@ -238,8 +263,11 @@ fn gone(
 }
 
 fn take_back(session: &Session<'_>, args: &cli::Detach, over: &[Stanza]) -> Result<Removed, Failure> {
-    let mode = if args.dry_run { Mode::DryRun } else { Mode::Remove };
-    Ok(disk::take_back(session.settings, over, mode)?.into())
+    Ok(disk::take_back(session.settings, over, mode(args))?.into())
+}
+
+const fn mode(args: &cli::Detach) -> Mode {
+    if args.dry_run { Mode::DryRun } else { Mode::Remove }
 }
 
 fn finish(session: &Session<'_>, report: Detach, failure: Option<Failure>) -> Result<Done, Failure> {

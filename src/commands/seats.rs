@@ -229,3 +229,28 @@ pub(super) fn command(session: &Session<'_>, pod: &Pod, seat: SeatName) -> Strin
     rest.extend(argv);
     session.kubectl.line(&Line::within(pod.namespace(), &["exec"], &rest))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(16))]
+        #[test]
+        fn so_many_are_asked_at_once_and_no_more_and_answers_keep_their_order(items in prop::collection::vec(0_u32..99, 0..20), most in 0_usize..6) {
+            let (now, peak) = (AtomicUsize::new(0), AtomicUsize::new(0));
+            let answers = side_by_side(&items, most, |item| {
+                peak.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+                std::thread::yield_now();
+                now.fetch_sub(1, Ordering::SeqCst);
+                item + 1
+            });
+            prop_assert_eq!(answers, items.iter().map(|i| i + 1).collect::<Vec<_>>());
+            prop_assert!(peak.load(Ordering::SeqCst) <= most.max(1));
+        }
+    }
+}

@@ -3,7 +3,7 @@
 
 use podbench_contract::ids::{ContainerId, SeatName};
 use podbench_contract::measurement::Measurement;
-use podbench_contract::oracle;
+use podbench_contract::{env, oracle, resized};
 use serde_json::Value;
 
 use super::pick::Picked;
@@ -132,7 +132,9 @@ fn one(
         seat: value,
         measured,
         unmeasured,
-        resized_from: None,
+        resized_from: env::RESIZED_FROM
+            .parse(seat.container.env(env::RESIZED_FROM.name).as_deref())
+            .map(|changes| resized::write(&changes)),
         ssh: host,
     }
 }

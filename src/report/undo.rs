@@ -78,6 +78,38 @@ impl From<crate::ssh::inventory::Taken> for Removed {
     }
 }
 
+/// What became of a container's old resources.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum GivenBack {
+    /// They are in force again.
+    Restored,
+    /// `--dry-run`: the server would take them.
+    WouldRestore,
+    /// They are stored, and the kubelet hasn't done it yet.
+    Pending,
+    /// They were back already, or aren't podbench's to give any more.
+    Nothing,
+    /// A seat still runs beside it.
+    Kept,
+    /// Somebody said no.
+    Refused,
+}
+
+/// A container that was resized.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Resized {
+    /// The container.
+    pub container: String,
+    /// What became of its old resources.
+    pub outcome: GivenBack,
+    /// What podbench had changed, old values first.
+    pub changes: Vec<String>,
+    /// The kubelet's or the server's words, or why it stays.
+    pub why: Option<String>,
+}
+
 /// `detach`'s answer.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -96,6 +128,8 @@ pub struct Detach {
     pub pod_uid: Option<String>,
     /// The seats.
     pub seats: Vec<Seat>,
+    /// What `--resize` had changed.
+    pub resized: Vec<Resized>,
     /// What went from this disk.
     pub removed: Removed,
     /// ssh hosts that stay, because their seat may still run.
@@ -162,12 +196,16 @@ pub fn detach(detach: &Detach, style: Style) -> String {
              replaced",
         );
     }
+    for one in &detach.resized {
+        resized(&mut page, one);
+    }
     removed(&mut page, &detach.removed, detach.dry_run);
     kept(&mut page, &detach.kept);
     for warning in &detach.warnings {
         page.row("warning", Ink::Warn, warning);
     }
-    let acted = detach.seats.iter().any(|s| s.outcome != Outcome::EndedBefore);
+    let acted = detach.seats.iter().any(|s| s.outcome != Outcome::EndedBefore)
+        || detach.resized.iter().any(|r| r.outcome != GivenBack::Nothing);
     if !acted && detach.removed.is_empty() {
         page.row("nothing", Ink::Strong, &format!("to take back in {}/{}", detach.namespace, detach.pod));
     }
@@ -219,6 +257,23 @@ fn seat(page: &mut Page, seat: &Seat) {
     if let Some(instead) = &seat.instead {
         page.command(&" ".repeat(LABEL), instead);
     }
+}
+
+fn resized(page: &mut Page, one: &Resized) {
+    let (what, ink) = match one.outcome {
+        GivenBack::Restored => ("restored", Ink::Good),
+        GivenBack::WouldRestore => ("would be restored", Ink::Strong),
+        GivenBack::Pending => {
+            ("pending: the old values are stored, and the kubelet hasn't done it yet", Ink::Warn)
+        }
+        GivenBack::Nothing => ("nothing to restore", Ink::Faint),
+        GivenBack::Kept => ("stays resized", Ink::Warn),
+        GivenBack::Refused => ("is left resized", Ink::Bad),
+    };
+    let parts =
+        [Some(what.to_owned()), (!one.changes.is_empty()).then(|| one.changes.join(", ")), one.why.clone()];
+    let text = parts.into_iter().flatten().collect::<Vec<_>>().join(": ");
+    page.row("resized", ink, &format!("{}: {text}", one.container));
 }
 
 fn kept(page: &mut Page, kept: &[Kept]) {

@@ -155,6 +155,32 @@ pub fn take_back(settings: &Settings, stanzas: &[Stanza], mode: Mode) -> Result<
     Ok(taken)
 }
 
+/// Removes what is remembered of resizes of these pods, which are gone by UID.
+///
+/// # Errors
+/// When the disk says no.
+pub fn forget_pods(settings: &Settings, uids: &[&str], mode: Mode) -> Result<Taken, Failure> {
+    let mut taken = Taken::default();
+    let plain = |uid: &&&str| uid.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
+    let folder = settings.config_dir.join("state");
+    let mut files: Vec<PathBuf> =
+        uids.iter().filter(plain).map(|uid| folder.join(format!("{uid}.json"))).collect();
+    files.retain(|file| std::fs::symlink_metadata(file).is_ok_and(|meta| meta.is_file()));
+    files.dedup();
+    if files.is_empty() {
+        return Ok(taken);
+    }
+    let lock = match mode {
+        Mode::DryRun => None,
+        Mode::Remove => Some(Layout::new(settings).open(settings)?),
+    };
+    for file in &files {
+        remove(file, mode, &mut taken)?;
+    }
+    drop(lock);
+    Ok(taken)
+}
+
 /// Removes what leads nowhere: lines of known_hosts without a stanza, control sockets that nobody
 /// listens on, temporaries of interrupted runs.
 ///

@@ -149,6 +149,22 @@ fn a_sweep_takes_what_leads_nowhere_and_nothing_that_is_used() {
 }
 
 #[test]
+fn what_a_resize_of_a_pod_that_is_gone_left_goes_and_another_pods_stays() {
+    let home = Home::new();
+    let state = home.settings.config_dir.join("state");
+    std::fs::create_dir_all(&state).unwrap();
+    for uid in ["u-1", "u-2"] {
+        std::fs::write(state.join(format!("{uid}.json")), "{}").unwrap();
+    }
+    std::fs::write(home.settings.config_dir.join("x.json"), "{}").unwrap();
+    let forget = |mode| forget_pods(&home.settings, &["u-1", "../x", "u-9"], mode).unwrap().files;
+    assert_eq!(forget(Mode::DryRun), [state.join("u-1.json")]);
+    assert_eq!(forget(Mode::Remove), [state.join("u-1.json")]);
+    assert!(!state.join("u-1.json").exists() && state.join("u-2.json").exists());
+    assert!(home.settings.config_dir.join("x.json").exists());
+}
+
+#[test]
 fn without_a_folder_nothing_is_made() {
     let home = Home::new();
     assert!(home.stanzas().is_empty());
