@@ -68,7 +68,6 @@ struct Seat {
     name: SeatName,
     rung: Rung,
     reused: bool,
-    other_key: bool,
 }
 
 /// The whole of it.
@@ -243,7 +242,7 @@ fn reused(steps: &mut Vec<Step>, found: reuse::Found) -> Seat {
         reason: format!("{} was running already", found.name),
         burnt: None,
     });
-    Seat { name: found.name, rung: found.rung, reused: true, other_key: found.other_key }
+    Seat { name: found.name, rung: found.rung, reused: true }
 }
 
 enum Walk {
@@ -267,7 +266,7 @@ fn walk(
     steps.extend(ladder.steps().iter().cloned());
     warnings.extend(ladder.warnings().iter().cloned());
     match walked {
-        Walked::Landed(name, rung) => Ok(Walk::Landed(Seat { name, rung, reused: false, other_key: false })),
+        Walked::Landed(name, rung) => Ok(Walk::Landed(Seat { name, rung, reused: false })),
         Walked::Ended(End::WouldLand(rung), name) => Ok(Walk::WouldLand(rung, name)),
         Walked::Ended(end, _) => {
             // A dry run that ends with a right that is missing.
@@ -290,7 +289,8 @@ fn ask(
         pod: pod.name(),
         seat: seat.name,
         target: target.as_ref(),
-        authorize: seat.other_key.then_some(&plan.key),
+        // A new seat has it in its spec. An older one may have lost it, or have been landed with another.
+        authorize: seat.reused.then_some(&plan.key),
         probe: !args.no_probe,
     };
     match measure(session.kubectl, question) {
@@ -340,7 +340,7 @@ fn correct(
     steps.extend(ladder.steps().iter().cloned());
     warnings.extend(ladder.warnings().iter().cloned());
     match walked {
-        Ok(Walked::Landed(name, rung)) => Ok(Some(Seat { name, rung, reused: false, other_key: false })),
+        Ok(Walked::Landed(name, rung)) => Ok(Some(Seat { name, rung, reused: false })),
         Err(Error::Interrupted) => Err(Error::Interrupted.into()),
         // The steps say why.
         Ok(Walked::Ended(..)) => Ok(None),

@@ -4,12 +4,14 @@
 //! - [`pick`]: which pod, for every verb
 //! - `explain`: why there is no seat, for a person
 //! - `assemble`: the report's value
+//! - `check`: a login at the end of `attach`
 
 pub mod attach;
 pub mod pick;
 pub mod ssh_config;
 
 mod assemble;
+mod check;
 mod explain;
 mod version;
 
@@ -115,7 +117,14 @@ pub fn run(cli: &Cli, settings: &Settings, interrupt: Interrupt) -> Result<Done,
     match &cli.verb {
         Verb::Attach(args) => {
             let local = attach::local(args, settings, &cli.cluster)?;
-            with(settings, &local.cluster, interrupt, "attach", |session| attach::run(args, session, &local))
+            let to_check = args.check.then(|| interrupt.clone());
+            with(settings, &local.cluster, interrupt, "attach", |session| {
+                let done = attach::run(args, session, &local)?;
+                match to_check {
+                    Some(interrupt) => check::check(done, session, interrupt),
+                    None => Ok(done),
+                }
+            })
         }
         Verb::SshConfig(args) => {
             let cluster = Cluster::resolve(&cli.cluster, settings)?;

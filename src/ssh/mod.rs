@@ -5,10 +5,12 @@
 //! - `freeze`: what a stanza keeps of the shell it was made in
 //! - `quote`: one text for ssh's own readers and any shell
 //! - `stanza`: the author of the configuration
+//! - [`run`]: starts the user's ssh
 //! - `known_hosts`, `files`, `include`: what is on the disk
 
 pub mod alias;
 pub mod keys;
+pub mod run;
 
 mod files;
 mod freeze;

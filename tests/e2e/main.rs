@@ -5,6 +5,7 @@
 
 mod admission;
 mod background;
+mod client;
 mod golden;
 mod hostile;
 mod input;
