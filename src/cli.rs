@@ -13,9 +13,11 @@ pub mod values;
 
 mod attach;
 mod parse;
+mod ssh;
 
 pub use attach::Attach;
 pub use parse::{Stop, command, completion, parse};
+pub use ssh::{SeatArgs, Ssh};
 pub use values::{Mount, Pull};
 
 const EXAMPLES: &str = "\
@@ -123,6 +125,8 @@ pub enum Output {
 pub enum Verb {
     /// Land a seat in a live pod, measure what it can do, and make it an ssh host
     Attach(Attach),
+    /// A shell or a command in your running seat, else in one that is landed now
+    Ssh(Ssh),
     /// Write the ssh stanza of a seat that is running already; the cluster is only read
     SshConfig(SshConfig),
     /// Print the versions of podbench and of the kubectl that it runs

@@ -76,7 +76,20 @@ struct Seat {
 /// When there is no seat: what a person is to be told.
 pub fn run(args: &cli::Attach, session: &Session<'_>, local: &Local) -> Result<Done, Failure> {
     // Box 2: the pod.
-    let mut picked = pick::pod(session, args.pod.pod.as_deref(), !args.pod.no_prompt)?;
+    let picked = pick::pod(session, args.pod.pod.as_deref(), !args.pod.no_prompt)?;
+    beside(args, session, local, picked)
+}
+
+/// The whole of it beside a pod that is known.
+///
+/// # Errors
+/// As [`run`].
+pub fn beside(
+    args: &cli::Attach,
+    session: &Session<'_>,
+    local: &Local,
+    mut picked: pick::Picked,
+) -> Result<Done, Failure> {
     // Box 3: the target, and what the seat will see.
     let target = target::choose(&picked.pod, args.pod.target.as_deref())
         .map_err(|no| explain::no_target(session, &picked.pod, &no))?;

@@ -1,17 +1,20 @@
 //! One file a verb. `attach` reads as the documented flow.
 //!
-//! - [`attach`], [`ssh_config`], `version`, `completion`: the verbs
+//! - [`attach`], [`mod@ssh`], [`ssh_config`], `version`, `completion`: the verbs
 //! - [`pick`]: which pod, for every verb
 //! - `explain`: why there is no seat, for a person
 //! - `assemble`: the report's value
+//! - `enter`: the way into the caller's seat, for `ssh`
 //! - `check`: a login at the end of `attach`
 
 pub mod attach;
 pub mod pick;
+mod ssh;
 pub mod ssh_config;
 
 mod assemble;
 mod check;
+mod enter;
 mod explain;
 mod version;
 
@@ -124,6 +127,12 @@ pub fn run(cli: &Cli, settings: &Settings, interrupt: Interrupt) -> Result<Done,
                     Some(interrupt) => check::check(done, session, interrupt),
                     None => Ok(done),
                 }
+            })
+        }
+        Verb::Ssh(args) => {
+            let (client, local) = enter::local(&args.seat, settings, &cli.cluster, &interrupt)?;
+            with(settings, &local.cluster, interrupt, "ssh", |session| {
+                ssh::run(args, session, &local, &client)
             })
         }
         Verb::SshConfig(args) => {

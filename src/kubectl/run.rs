@@ -112,16 +112,6 @@ impl Runner for Real {
 }
 
 impl Real {
-    /// Starts one that is talked with: what it says, and where it listens.
-    ///
-    /// # Errors
-    /// When there is no such program, or it can't be started.
-    pub fn converse(&self, spawn: &Spawn) -> io::Result<(Box<dyn Process>, ChildStdin)> {
-        let (process, stdin) = self.launch(spawn, Stdio::piped())?;
-        let stdin = stdin.ok_or_else(|| io::Error::from(io::ErrorKind::BrokenPipe))?;
-        Ok((Box::new(process), stdin))
-    }
-
     fn launch(&self, spawn: &Spawn, stdin: Stdio) -> io::Result<(RealProcess, Option<ChildStdin>)> {
         #[expect(clippy::disallowed_methods, reason = "the launcher's home for processes")]
         let mut command = Command::new(&self.program);

@@ -2,15 +2,14 @@
 //! whole configuration (`-F`), so that a missing Include line changes nothing.
 
 use std::ffi::OsString;
-use std::io;
 use std::path::{Path, PathBuf};
-use std::process::{ChildStdin, Command};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use podbench_contract::text;
 
 use crate::error::{Failure, Kind};
-use crate::kubectl::run::{Interrupt, Process, Real, Runner as _, Said, Spawn};
+use crate::kubectl::run::{Interrupt, Real, Runner as _, Said, Spawn};
 use crate::settings::Settings;
 
 /// What of ssh's stderr is kept: its end, because ssh's own words come after kubectl's.
@@ -88,17 +87,6 @@ impl OpenSsh {
         }
     }
 
-    /// Starts sftp's own protocol: what the seat says, and where it listens. The terminal stays, for a
-    /// key's passphrase.
-    ///
-    /// # Errors
-    /// When ssh can't be started.
-    pub fn sftp(&self, host: Host<'_>, batch: bool) -> io::Result<(Box<dyn Process>, ChildStdin)> {
-        let batch_mode = if batch { "BatchMode=yes" } else { "BatchMode=no" };
-        let args = alone(host, &["-o", batch_mode, "-s"], &["sftp"]);
-        self.real.converse(&Spawn { args, env: Vec::new(), stdin: None, terminal: !batch })
-    }
-
     /// Becomes ssh: terminal, signals and exit code are ssh's own from here on. Returns only when that
     /// fails.
     #[must_use]
@@ -124,14 +112,14 @@ fn alone(host: Host<'_>, options: &[&str], command: &[&str]) -> Vec<OsString> {
 }
 
 /// Keeps the end of what was said.
-pub(crate) fn keep(words: &mut Vec<u8>, more: &[u8]) {
+fn keep(words: &mut Vec<u8>, more: &[u8]) {
     words.extend_from_slice(more);
     let over = words.len().saturating_sub(MOST_STDERR);
     words.drain(..over);
 }
 
 /// On one line, harmless to a terminal, and bounded.
-pub(crate) fn told(words: &[u8]) -> String {
+fn told(words: &[u8]) -> String {
     let raw = String::from_utf8_lossy(words);
     let lines: Vec<&str> = raw.lines().map(str::trim).filter(|l| !l.is_empty()).collect();
     let line = lines.join("; ");
@@ -143,7 +131,7 @@ pub(crate) fn told(words: &[u8]) -> String {
 }
 
 /// Why ssh ended.
-pub(crate) fn ended(words: &[u8], code: Option<i32>) -> String {
+fn ended(words: &[u8], code: Option<i32>) -> String {
     let words = told(words);
     match (words.is_empty(), code) {
         (false, _) => words,

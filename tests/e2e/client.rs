@@ -103,3 +103,23 @@ fn a_check_without_an_ssh_on_path_says_so() {
     let said = without_ssh(&person, &["attach", "odd-ids", "--check", "-o", "json"]).expect_code(2);
     assert!(text(&said.json(), "/ssh/checked/why").contains("ssh is not on PATH"), "{}", said.stdout);
 }
+
+#[test]
+fn ssh_lands_a_seat_then_uses_it_and_words_arrive_as_they_are() {
+    let (ns, person) = restricted("ssh-verb", &["odd-ids"]);
+    let none = person.podbench(&["ssh", "odd-ids", "--no-attach", "--", "true"]).expect_code(2);
+    assert!(none.stderr.contains("no seat of yours runs") && none.stderr.contains("podbench attach odd-ids"));
+    assert!(ns.seats("odd-ids").is_empty(), "--no-attach wrote something");
+    let first = person.podbench(&["ssh", "odd-ids", "--", "echo in"]).expect_code(0);
+    assert_eq!(first.stdout, "in\n", "stdout is the command's alone");
+    assert!(first.stderr.contains("landed"), "{}", first.stderr);
+    let words = ["a b", "it's", "\"q\"", "$HOME", "*", "ü", "", "-x", "\\", "!"];
+    let mut args = vec!["ssh", "odd-ids", "--no-attach", "--", "printf", "[%s]\\n"];
+    args.extend(words);
+    let again = person.podbench(&args).expect_code(0);
+    let expected: String = words.iter().map(|w| format!("[{w}]\n")).collect();
+    assert_eq!(again.stdout, expected);
+    assert_eq!(again.stderr.lines().count(), 1, "one line says which seat: {}", again.stderr);
+    assert_eq!(person.podbench(&["ssh", "odd-ids", "--", "exit 7"]).code, 7, "the command's own exit code");
+    assert_eq!(ns.seats("odd-ids"), ["podbench-1"]);
+}
