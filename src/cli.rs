@@ -16,6 +16,7 @@ mod clean;
 mod detach;
 mod list;
 mod parse;
+mod ssh;
 mod status;
 
 pub use attach::Attach;
@@ -23,6 +24,7 @@ pub use clean::Clean;
 pub use detach::Detach;
 pub use list::List;
 pub use parse::{Stop, command, completion, parse};
+pub use ssh::{SeatArgs, Ssh};
 pub use status::{SeatsArgs, Status};
 pub use values::{Mount, Pull, Size};
 
@@ -131,6 +133,8 @@ pub enum Output {
 pub enum Verb {
     /// Land a seat in a live pod, measure what it can do, and make it an ssh host
     Attach(Box<Attach>),
+    /// A shell or a command in your running seat, else in one that is landed now
+    Ssh(Ssh),
     /// Write the ssh stanza of a seat that is running already; the cluster is only read
     SshConfig(SshConfig),
     /// Show one pod's seats: their state, what they measure now, how to get in

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use clap::{ArgAction, Args};
+use clap::{ArgAction, Args, FromArgMatches as _};
 use podbench_contract::ids::{Gid, Uid};
 use podbench_contract::rung::Rung;
 
@@ -16,6 +16,7 @@ Examples:
   podbench attach api --require degraded    # exit 3 unless the seat can read the target
   podbench attach api --resize 6Gi          # more memory for the target first, without a restart
   podbench attach api --dry-run             # what would land; nothing is written
+  podbench attach api --check               # and log in once, end to end, with your own ssh
   podbench attach api -o json | jq .rung    # for scripts
 ";
 
@@ -112,12 +113,27 @@ pub struct Attach {
     /// How long the seat may take to start, in seconds or as kubectl spells it (90s, 5m)
     #[arg(long, value_name = "SECONDS", default_value = "120", value_parser = values::seconds, help_heading = "Seat")]
     pub timeout: Duration,
+    /// Log in once with your own ssh, and exit 2 if that fails
+    #[arg(long, conflicts_with_all = ["dry_run", "print_config"], help_heading = "ssh")]
+    pub check: bool,
     /// The user's side of ssh.
     #[command(flatten)]
     pub ssh: SshArgs,
 }
 
 impl Attach {
+    /// `podbench attach POD` and no flag: what another verb lands.
+    ///
+    /// # Errors
+    /// When the flags have no defaults: a bug.
+    pub fn plain(pod: Option<String>, target: Option<String>) -> Result<Self, clap::Error> {
+        let matches = Self::augment_args(clap::Command::new("attach")).try_get_matches_from(["attach"])?;
+        let mut plain = Self::from_arg_matches(&matches)?;
+        plain.pod.pod = pod;
+        plain.pod.target = target;
+        Ok(plain)
+    }
+
     /// Was `--dry-run` given?
     #[must_use]
     pub const fn is_dry_run(&self) -> bool {

@@ -34,7 +34,7 @@ fn nothing_typed_prints_the_help_and_exits_2() {
 
 #[test]
 fn the_help_of_each_verb_begins_with_examples_and_fits_a_terminal() {
-    for verb in ["", "attach", "ssh-config", "completion"] {
+    for verb in ["", "attach", "ssh", "ssh-config", "completion"] {
         let help = cli(&format!("podbench {verb} --help")).unwrap_err();
         let text = help.text(false);
         assert!(text.trim_start().starts_with("Examples:"), "{text}");

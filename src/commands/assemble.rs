@@ -211,6 +211,7 @@ pub(super) fn ssh(
         include: installed.include_missing,
         why: None,
         instead: None,
+        checked: None,
     };
     Ok(Way { ssh, printed: None, warnings: installed.warnings })
 }

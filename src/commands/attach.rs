@@ -8,6 +8,7 @@ use podbench_contract::rung::Rung;
 
 use super::{Answer, Done, Session, assemble, explain, pick, resizing};
 use crate::cli::{self, ClusterArgs};
+use crate::config::Defaults;
 use crate::error::{Failure, Kind};
 use crate::kubectl::Error;
 use crate::ladder::{End, Facts, Ladder};
@@ -52,6 +53,15 @@ pub fn local(args: &cli::Attach, settings: &Settings, cluster: &ClusterArgs) -> 
     Ok(Local { identity, image, cluster })
 }
 
+/// The seat's image, now that the context is known.
+///
+/// # Errors
+/// When nobody names one.
+pub(super) fn image(local: &Local, defaults: &Defaults) -> Result<String, Failure> {
+    let named = local.image.as_ref().or(defaults.image.as_ref());
+    named.cloned().or_else(image::derived).ok_or_else(no_image)
+}
+
 fn no_image() -> Failure {
     Failure::input("no seat image is named")
         .because("this is a development build, which knows no released one")
@@ -64,7 +74,6 @@ struct Seat {
     name: SeatName,
     rung: Rung,
     reused: bool,
-    other_key: bool,
 }
 
 /// The whole of it.
@@ -72,8 +81,23 @@ struct Seat {
 /// # Errors
 /// When there is no seat: what a person is to be told.
 pub fn run(args: &cli::Attach, session: &Session<'_>, local: &Local) -> Result<Done, Failure> {
+    // Box 2: the pod.
+    let picked = pick::pod(session, args.pod.pod.as_deref(), !args.pod.no_prompt)?;
+    beside(args, session, local, picked)
+}
+
+/// The whole of it beside a pod that is known.
+///
+/// # Errors
+/// As [`run`].
+pub fn beside(
+    args: &cli::Attach,
+    session: &Session<'_>,
+    local: &Local,
+    picked: pick::Picked,
+) -> Result<Done, Failure> {
     let mut resized = None;
-    let done = flow(args, session, local, &mut resized);
+    let done = flow(args, session, local, picked, &mut resized);
     // Whatever came after it: it was done, and isn't lost.
     done.map_err(|failure| resizing::kept(resized.as_ref(), failure))
 }
@@ -82,10 +106,9 @@ fn flow(
     args: &cli::Attach,
     session: &Session<'_>,
     local: &Local,
+    mut picked: pick::Picked,
     resized: &mut Option<wire::Resized>,
 ) -> Result<Done, Failure> {
-    // Box 2: the pod.
-    let mut picked = pick::pod(session, args.pod.pod.as_deref(), !args.pod.no_prompt)?;
     let defaults = session.defaults(&picked.context.name);
     let args = &cli::Attach { max_rung: args.max_rung.or(defaults.max_rung), ..args.clone() };
     if let (Some(require), Some(ceiling)) = (args.require, args.max_rung)
@@ -96,7 +119,7 @@ fn flow(
         ))
         .because("either of the two on the command line, or max-rung in config.toml, has to give way"));
     }
-    let image = local.image.clone().or(defaults.image).or_else(image::derived).ok_or_else(no_image)?;
+    let image = image(local, &defaults)?;
     // Box 3: the target, and what the seat will see.
     let target = target::choose(&picked.pod, args.pod.target.as_deref(), &defaults.sidecars)
         .map_err(|no| explain::no_target(session, &picked.pod, &no))?;
@@ -293,7 +316,7 @@ fn reused(steps: &mut Vec<Step>, found: reuse::Found) -> Seat {
         reason: format!("{} was running already", found.name),
         burnt: None,
     });
-    Seat { name: found.name, rung: found.rung, reused: true, other_key: found.other_key }
+    Seat { name: found.name, rung: found.rung, reused: true }
 }
 
 enum Walk {
@@ -317,7 +340,7 @@ fn walk(
     steps.extend(ladder.steps().iter().cloned());
     warnings.extend(ladder.warnings().iter().cloned());
     match walked {
-        Walked::Landed(name, rung) => Ok(Walk::Landed(Seat { name, rung, reused: false, other_key: false })),
+        Walked::Landed(name, rung) => Ok(Walk::Landed(Seat { name, rung, reused: false })),
         Walked::Running(found) => {
             // Said before anybody knew what a policy makes of a seat.
             warnings.retain(|w| !w.starts_with(&format!("{} runs and isn't used", found.name)));
@@ -345,7 +368,8 @@ fn ask(
         pod: pod.name(),
         seat: seat.name,
         target: target.as_ref(),
-        authorize: seat.other_key.then_some(&plan.key),
+        // A new seat has it in its spec. An older one may have lost it, or have been landed with another.
+        authorize: seat.reused.then_some(&plan.key),
         probe: !args.no_probe,
     };
     match measure(session.kubectl, question) {
@@ -395,7 +419,7 @@ fn correct(
     steps.extend(ladder.steps().iter().cloned());
     warnings.extend(ladder.warnings().iter().cloned());
     match walked {
-        Ok(Walked::Landed(name, rung)) => Ok(Some(Seat { name, rung, reused: false, other_key: false })),
+        Ok(Walked::Landed(name, rung)) => Ok(Some(Seat { name, rung, reused: false })),
         Ok(Walked::Running(found)) => Ok(Some(reused(steps, found))),
         Err(Error::Interrupted) => Err(Error::Interrupted.into()),
         // The steps say why.

@@ -1,21 +1,26 @@
 //! One file a verb. `attach` reads as the documented flow.
 //!
-//! - [`attach`], [`ssh_config`], `version`, `completion`: the verbs
+//! - [`attach`], [`mod@ssh`], [`ssh_config`], `version`, `completion`: the verbs
 //! - `list`, `status`, `detach`, `clean`: what podbench left behind, and how it is taken back
 //! - `seats`: what those four share; `give_back`: what `--resize` changed
 //! - [`pick`]: which pod, for every verb
 //! - `explain`: why there is no seat, for a person; `remedy`: what helps where every rung was
 //!   refused; `unstarted`: why a seat that is stored doesn't run
 //! - `assemble`: the report's value
+//! - `enter`: the way into the caller's seat, for `ssh`
+//! - `check`: a login at the end of `attach`
 //! - `resizing`: `attach --resize`, for the report
 
 pub mod attach;
 pub mod pick;
+mod ssh;
 pub mod ssh_config;
 
 mod assemble;
+mod check;
 mod clean;
 mod detach;
+mod enter;
 mod explain;
 mod give_back;
 mod list;
@@ -156,7 +161,20 @@ pub fn run(cli: &Cli, settings: &Settings, interrupt: Interrupt) -> Result<Done,
     match &cli.verb {
         Verb::Attach(args) => {
             let local = attach::local(args, settings, &cli.cluster)?;
-            with(settings, &local.cluster, interrupt, "attach", |session| attach::run(args, session, &local))
+            let to_check = args.check.then(|| interrupt.clone());
+            with(settings, &local.cluster, interrupt, "attach", |session| {
+                let done = attach::run(args, session, &local)?;
+                match to_check {
+                    Some(interrupt) => check::check(done, session, interrupt),
+                    None => Ok(done),
+                }
+            })
+        }
+        Verb::Ssh(args) => {
+            let (client, local) = enter::local(&args.seat, settings, &cli.cluster, &interrupt)?;
+            with(settings, &local.cluster, interrupt, "ssh", |session| {
+                ssh::run(args, session, &local, &client)
+            })
         }
         Verb::SshConfig(args) => {
             let cluster = Cluster::resolve(&cli.cluster, settings)?;

@@ -1,5 +1,6 @@
 //! `podbench ssh-config`: the stanza of the caller's running seat, again. The cluster is only read.
 
+use podbench_contract::ids::SeatName;
 use serde_json::json;
 
 use super::{Answer, Done, Session, assemble, explain, pick};
@@ -7,6 +8,7 @@ use crate::cli;
 use crate::error::Failure;
 use crate::kubectl::Error;
 use crate::pod::target;
+use crate::report::attach as wire;
 use crate::seat::measure::{Question, Unmeasured, measure};
 use crate::seat::reuse;
 use crate::ssh;
@@ -24,33 +26,14 @@ pub fn run(args: &cli::SshConfig, session: &Session<'_>) -> Result<Done, Failure
     let sidecars = session.defaults(&picked.context.name).sidecars;
     let target = target::choose(pod, asked, &sidecars).map_err(|no| explain::no_target(session, pod, &no))?;
     let Some(seat) = reuse::mine(pod, &target.name, picked.owner.as_deref(), &identity.public) else {
-        return Err(Failure::input(format!(
-            "no seat of yours runs beside {} in pod {}",
-            target.name,
-            pod.name()
-        ))
-        .hint(session.verb("attach", pod.name())));
+        return Err(nothing_runs(session, &picked, &target.name));
     };
-    let id = pod.container(&target.name).and_then(|c| c.id());
-    let question = Question {
-        pod: pod.name(),
-        seat,
-        target: id.as_ref(),
-        authorize: Some(&identity.public),
-        probe: false,
-    };
-    let measured = measure(session.kubectl, question).map_err(|e| match e {
-        Unmeasured::Exec(error @ (Error::Refused(_) | Error::Interrupted)) => error.into(),
-        other => Failure::cluster(format!("{seat} couldn't be measured: {other}")),
-    })?;
-    let way = assemble::ssh(&args.ssh, session, &identity, &picked, (seat, true), Some(&measured))?;
+    let way = stanza(&args.ssh, session, &identity, &picked, &target.name, seat)?;
     if let Some(text) = way.printed {
         return Ok(Answer::Text(text).into());
     }
     if way.ssh.alias.is_none() {
-        let failure = Failure::cluster(way.ssh.why.unwrap_or_default());
-        let failure = way.ssh.instead.into_iter().fold(failure, Failure::hint);
-        return Err(failure.hint(session.kubectl.enter(pod.namespace(), pod.name(), &seat.to_string())));
+        return Err(closed(session, &picked, seat, way.ssh));
     }
     let text = format!(
         "{}\n{}",
@@ -68,4 +51,48 @@ pub fn run(args: &cli::SshConfig, session: &Session<'_>) -> Result<Done, Failure
         "warnings": warnings,
     });
     Ok(Answer::Value(value, text).into())
+}
+
+/// Nothing of this owner's runs beside this target.
+pub(super) fn nothing_runs(session: &Session<'_>, picked: &pick::Picked, target: &str) -> Failure {
+    let pod = picked.pod.name();
+    Failure::input(format!("no seat of yours runs beside {target} in pod {pod}"))
+        .hint(session.verb("attach", pod))
+}
+
+/// Measures a seat that runs, lets the key in, and writes or prints its stanza.
+pub(super) fn stanza(
+    args: &cli::SshArgs,
+    session: &Session<'_>,
+    identity: &ssh::Identity,
+    picked: &pick::Picked,
+    target: &str,
+    seat: SeatName,
+) -> Result<assemble::Way, Failure> {
+    let pod = &picked.pod;
+    let id = pod.container(target).and_then(|c| c.id());
+    let question = Question {
+        pod: pod.name(),
+        seat,
+        target: id.as_ref(),
+        authorize: Some(&identity.public),
+        probe: false,
+    };
+    let measured = measure(session.kubectl, question).map_err(|e| match e {
+        Unmeasured::Exec(error @ (Error::Refused(_) | Error::Interrupted)) => error.into(),
+        other => Failure::cluster(format!("{seat} couldn't be measured: {other}")),
+    })?;
+    assemble::ssh(args, session, identity, picked, (seat, true), Some(&measured))
+}
+
+/// The seat runs, and ssh can't enter it.
+pub(super) fn closed(
+    session: &Session<'_>,
+    picked: &pick::Picked,
+    seat: SeatName,
+    way: wire::Ssh,
+) -> Failure {
+    let failure = Failure::cluster(way.why.unwrap_or_default());
+    let failure = way.instead.into_iter().fold(failure, Failure::hint);
+    failure.hint(session.kubectl.enter(picked.pod.namespace(), picked.pod.name(), &seat.to_string()))
 }

@@ -1,4 +1,4 @@
-//! Processes: the only place of the launcher that starts one.
+//! Processes: the launcher's home for them. `ssh::run` starts the user's ssh through it.
 //!
 //! A run's first call may keep the terminal, because a credential plugin may prompt there. Every
 //! other call gets a process group of its own and no stdin, so that ending it ends its plugins
@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::io::{self, Read, Write};
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
@@ -86,8 +86,8 @@ impl Interrupt {
     }
 }
 
-/// Runs a real kubectl.
-#[derive(Debug)]
+/// Runs a real program.
+#[derive(Clone, Debug)]
 pub struct Real {
     /// The program.
     pub program: PathBuf,
@@ -99,24 +99,32 @@ pub struct Real {
 
 impl Runner for Real {
     fn start(&self, spawn: &Spawn) -> io::Result<Box<dyn Process>> {
-        #[expect(clippy::disallowed_methods, reason = "the launcher's one home for processes")]
-        let mut command = Command::new(&self.program);
-        command.args(&spawn.args).envs(self.env.iter().cloned()).envs(spawn.env.iter().copied());
-        command.stdout(Stdio::piped()).stderr(Stdio::piped());
-        command.stdin(match (&spawn.stdin, spawn.terminal) {
+        let stdin = match (&spawn.stdin, spawn.terminal) {
             (Some(_), _) => Stdio::piped(),
             (None, true) => Stdio::inherit(),
             (None, false) => Stdio::null(),
-        });
+        };
+        let (process, stdin) = self.launch(spawn, stdin)?;
+        if let (Some(text), Some(mut stdin)) = (spawn.stdin.clone(), stdin) {
+            // A kubectl that refuses its arguments closes its stdin; its exit says so, not this.
+            thread::spawn(move || drop(stdin.write_all(text.as_bytes())));
+        }
+        Ok(Box::new(process))
+    }
+}
+
+impl Real {
+    fn launch(&self, spawn: &Spawn, stdin: Stdio) -> io::Result<(RealProcess, Option<ChildStdin>)> {
+        #[expect(clippy::disallowed_methods, reason = "the launcher's home for processes")]
+        let mut command = Command::new(&self.program);
+        command.args(&spawn.args).envs(self.env.iter().cloned()).envs(spawn.env.iter().copied());
+        command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped());
         #[cfg(unix)]
         if !spawn.terminal {
             std::os::unix::process::CommandExt::process_group(&mut command, 0);
         }
         let mut child = command.spawn()?;
-        if let (Some(text), Some(mut stdin)) = (spawn.stdin.clone(), child.stdin.take()) {
-            // A kubectl that refuses its arguments closes its stdin; its exit says so, not this.
-            thread::spawn(move || drop(stdin.write_all(text.as_bytes())));
-        }
+        let stdin = child.stdin.take();
         // Few and bounded: what a hostile seat sends is never held in memory, it waits in the pipe.
         let (tx, rx) = sync_channel(8);
         if let Some(out) = child.stdout.take() {
@@ -125,14 +133,15 @@ impl Runner for Real {
         if let Some(err) = child.stderr.take() {
             pump(err, tx, Pumped::Err);
         }
-        Ok(Box::new(RealProcess {
+        let process = RealProcess {
             child,
             own_group: !spawn.terminal,
             said: rx,
             held: VecDeque::new(),
             exited: None,
             interrupt: self.interrupt.clone(),
-        }))
+        };
+        Ok((process, stdin))
     }
 }
 

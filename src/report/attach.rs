@@ -211,13 +211,35 @@ pub struct Ssh {
     /// The command that enters the seat where there is no alias.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub instead: Option<String>,
+    /// `--check`: what a real `ssh ALIAS true` came to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub checked: Option<Checked>,
+}
+
+/// What the user's own ssh said.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Checked {
+    /// Did it log in?
+    pub ok: bool,
+    /// How long that took, in milliseconds.
+    pub ms: u64,
+    /// Why not, in ssh's words.
+    pub why: Option<String>,
 }
 
 impl Ssh {
     /// No alias: why, and what enters the seat instead, where there is one.
     #[must_use]
     pub fn none(why: impl Into<String>, instead: Option<String>) -> Self {
-        Self { alias: None, config: None, login: None, include: None, why: Some(why.into()), instead }
+        Self {
+            alias: None,
+            config: None,
+            login: None,
+            include: None,
+            why: Some(why.into()),
+            instead,
+            checked: None,
+        }
     }
 }
 

@@ -39,6 +39,7 @@ pub fn attach(report: &Attach, style: Style) -> String {
     for warning in &report.warnings {
         page.row("warning", Ink::Warn, warning);
     }
+    checked(&mut page, report);
     next(&mut page, report);
     page.finish()
 }
@@ -304,6 +305,17 @@ pub(super) fn memory(memory: &Memory) -> Option<String> {
     };
     let said: Vec<String> = [target, seat].into_iter().flatten().collect();
     (!said.is_empty()).then(|| said.join(", "))
+}
+
+fn checked(page: &mut Page, report: &Attach) {
+    let Some(checked) = &report.ssh.checked else { return };
+    let took = duration(checked.ms);
+    let alias = report.ssh.alias.as_deref().unwrap_or("ALIAS");
+    page.gap();
+    match &checked.why {
+        Some(why) if !checked.ok => page.row("check", Ink::Bad, &format!("`ssh {alias} true` failed: {why}")),
+        _ => page.row("check", Ink::Good, &format!("`ssh {alias} true` logged in, {took}")),
+    }
 }
 
 fn next(page: &mut Page, report: &Attach) {

@@ -34,8 +34,6 @@ pub struct Found {
     pub name: SeatName,
     /// The rung that its spec is.
     pub rung: Rung,
-    /// Our key isn't the one it was landed with.
-    pub other_key: bool,
 }
 
 /// The running seat to enter, and why others of the same owner can't be: the one on the highest
@@ -63,13 +61,12 @@ pub fn find(pod: &Pod, plan: &Plan, target: Ids, wanted: Wanted) -> (Option<Foun
         if unfit(&seat, rung, wanted) {
             continue;
         }
-        let other_key = !lets_in(&seat, &plan.key);
-        if plan.owner.is_none() && other_key {
+        if plan.owner.is_none() && !lets_in(&seat, &plan.key) {
             notes.push(format!("{name} runs and isn't used: it names no owner, and its key isn't yours"));
             continue;
         }
         if best.as_ref().is_none_or(|b| rung >= b.rung) {
-            best = Some(Found { name, rung, other_key });
+            best = Some(Found { name, rung });
         }
     }
     (best, notes)
@@ -97,11 +94,9 @@ pub fn twin(pod: &Pod, plan: &Plan, rung: Rung, stored: &Value) -> Option<Found>
     let seats = pod.containers().into_iter().filter(|c| c.kind == Kind::Ephemeral && c.is_running());
     seats
         .filter(|c| bare(c.spec).is_some_and(|spec| spec == wanted))
-        .filter_map(|c| {
-            Some(Found { name: SeatName::parse(c.name())?, rung, other_key: !lets_in(&c, &plan.key) })
-        })
         // Without an owner, the key says whose it is.
-        .filter(|found| plan.owner.is_some() || !found.other_key)
+        .filter(|c| plan.owner.is_some() || lets_in(c, &plan.key))
+        .filter_map(|c| Some(Found { name: SeatName::parse(c.name())?, rung }))
         .max_by_key(|found| found.name)
 }
 

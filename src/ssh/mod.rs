@@ -6,11 +6,13 @@
 //! - `freeze`: what a stanza keeps of the shell it was made in
 //! - `quote`: one text for ssh's own readers and any shell
 //! - `stanza`: the author of the configuration
+//! - [`run`]: starts the user's ssh
 //! - `known_hosts`, `files`, `include`: what is on the disk
 
 pub mod alias;
 pub mod inventory;
 pub mod keys;
+pub mod run;
 
 pub(crate) mod files;
 mod freeze;

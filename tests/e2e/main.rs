@@ -7,6 +7,7 @@ mod admission;
 mod background;
 mod channels;
 mod choice;
+mod client;
 mod config;
 mod correct;
 mod golden;

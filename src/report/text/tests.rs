@@ -106,6 +106,7 @@ pub(crate) fn alias(include: Option<&str>) -> Ssh {
         include: include.map(str::to_owned),
         why: None,
         instead: None,
+        checked: None,
     }
 }
 
