@@ -6,7 +6,7 @@ use podbench_contract::ids::SeatName;
 use podbench_contract::measurement::Measurement;
 use podbench_contract::rung::Rung;
 
-use super::{Answer, Done, Session, assemble, explain, pick, resizing};
+use super::{Answer, Done, Session, assemble, ended, explain, pick, resizing};
 use crate::cli::{self, ClusterArgs};
 use crate::config::Defaults;
 use crate::error::{Failure, Kind};
@@ -17,6 +17,7 @@ use crate::pod::ids::{Ids, shares_pids_with_others};
 use crate::pod::state::{NotNow, node_looks_dead, not_now};
 use crate::pod::target::{self, Choice};
 use crate::report::attach::{self as wire, Channel, Outcome, Step};
+use crate::seat::inventory::Caller;
 use crate::seat::land::{Landing, Walked};
 use crate::seat::measure::{Question, Unmeasured, measure};
 use crate::seat::reuse::{self, Wanted};
@@ -150,6 +151,8 @@ fn flow(
         found.map(|f| reused(&mut steps, f))
     };
     if seat.is_none() {
+        let caller = Caller { owner: picked.owner.clone(), key: Some(local.identity.public.clone()) };
+        warnings.extend(ended::before(&picked.pod, &target.name, &caller));
         session.progress("landing a seat");
         let facts = facts(args, &picked.pod, &target.name, ids);
         match walk(args, session, &mut picked.pod, &mut plan, facts, &mut steps, &mut warnings)? {

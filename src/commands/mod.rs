@@ -2,7 +2,7 @@
 //!
 //! - [`attach`], [`mod@ssh`], [`ssh_config`], `version`, `completion`: the verbs
 //! - `list`, `status`, `detach`, `clean`: what podbench left behind, and how it is taken back
-//! - `seats`: what those four share; `give_back`: what `--resize` changed
+//! - `seats`: what those four share; `ended`: what ended a seat; `give_back`: what `--resize` changed
 //! - [`pick`]: which pod, for every verb
 //! - `explain`: why there is no seat, for a person; `remedy`: what helps where every rung was
 //!   refused; `unstarted`: why a seat that is stored doesn't run
@@ -20,6 +20,7 @@ mod assemble;
 mod check;
 mod clean;
 mod detach;
+mod ended;
 mod enter;
 mod explain;
 mod give_back;

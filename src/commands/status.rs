@@ -7,16 +7,15 @@ use podbench_contract::{env, oracle, resized};
 use serde_json::Value;
 
 use super::pick::Picked;
-use super::{Answer, Done, Session, explain, pick, seats};
+use super::{Answer, Done, Session, ended, explain, pick, seats};
 use crate::cli;
 use crate::error::Failure;
 use crate::kubectl::Error;
-use crate::pod::{Container, Pod, State as Said, target};
+use crate::pod::{Pod, target};
 use crate::report::attach as attach_wire;
-use crate::report::seats::{Stale, State, time};
+use crate::report::seats::{Stale, State};
 use crate::report::status::{self as wire, Full, Host, Measured, Status};
 use crate::report::style::Style;
-use crate::report::time::seconds;
 use crate::seat::inventory::{Caller, Inventory, Seat};
 use crate::seat::measure::{Question, Unmeasured, measure};
 use crate::ssh::inventory::{self as disk, Place, Stanza};
@@ -128,7 +127,7 @@ fn one(
         None => (None, None),
     };
     Full {
-        ended_because: cause(pod, seat, &value.state),
+        ended_because: ended::cause(pod, seat, &value.state),
         seat: value,
         measured,
         unmeasured,
@@ -151,61 +150,6 @@ fn read(m: &Measurement) -> Measured {
     }
 }
 
-/// How far apart the kubelet may write the ends of two containers that ended as one.
-const TOGETHER: u64 = 5;
-
-/// What ended a seat: a target that ends takes its PID namespace along, and every seat in it.
-fn cause(pod: &Pod, seat: &Seat<'_>, state: &State) -> Option<String> {
-    let code = state.exit_code?;
-    let ended = seconds(state.finished_at.as_deref()?)?;
-    if code == 0 {
-        return Some("it ended with exit code 0, as after `podbench detach`".to_owned());
-    }
-    let target = pod.container(seat.target)?;
-    let exits = exits(&target);
-    let apart = |exit: &State| Some(seconds(exit.finished_at.as_deref()?)?.abs_diff(ended));
-    let cause = exits.iter().filter(|e| apart(e).is_some_and(|a| a <= TOGETHER)).min_by_key(|e| apart(e));
-    if let Some(exit) = cause {
-        let reason = exit.reason.as_deref().map(|r| format!(" ({r})")).unwrap_or_default();
-        return Some(format!(
-            "terminated with its target: {} ended with exit code {}{reason} at {}",
-            seat.target,
-            exit.exit_code.unwrap_or(-1),
-            exit.finished_at.as_deref().unwrap_or_default(),
-        ));
-    }
-    let later = exits.iter().any(|e| e.finished_at.as_deref().and_then(seconds).is_some_and(|at| at > ended));
-    (code == 137).then(|| {
-        if later {
-            format!("killed; {} has ended again since, and the kubelet keeps only its last exit", seat.target)
-        } else {
-            format!(
-                "killed, and not by the end of {}: by the kernel for want of memory, or by somebody",
-                seat.target
-            )
-        }
-    })
-}
-
-/// How a container ended, as far as the kubelet remembers.
-fn exits(container: &Container<'_>) -> Vec<State> {
-    let now = matches!(container.state(), Said::Terminated { .. }).then(|| State::of(container));
-    now.into_iter().chain(last_exit(container)).collect()
-}
-
-fn last_exit(container: &Container<'_>) -> Option<State> {
-    let last = container.last_exit()?;
-    let at = |field: &str| time(container.status?.pointer(&format!("/lastState/terminated/{field}"))?);
-    Some(State {
-        name: "ended",
-        exit_code: Some(last.code),
-        reason: (!last.reason.is_empty()).then_some(last.reason),
-        message: None,
-        started_at: at("startedAt"),
-        finished_at: at("finishedAt"),
-    })
-}
-
 /// The one that was asked for, else those that have seats.
 fn targets(pod: &Pod, asked: Option<&str>, seats: &[&Seat<'_>]) -> Vec<wire::Target> {
     let mut names: Vec<&str> = match asked {
@@ -220,7 +164,7 @@ fn targets(pod: &Pod, asked: Option<&str>, seats: &[&Seat<'_>]) -> Vec<wire::Tar
             container: c.name().to_owned(),
             state: State::of(&c),
             restarts: c.restarts(),
-            last_exit: last_exit(&c),
+            last_exit: ended::last_exit(&c),
         })
         .collect()
 }
@@ -260,7 +204,3 @@ fn next(session: &Session<'_>, pod: &Pod, seats: &[Full]) -> String {
         None => session.verb("attach", pod.name()),
     }
 }
-
-#[cfg(test)]
-#[path = "status_tests.rs"]
-mod tests;

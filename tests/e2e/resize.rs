@@ -111,7 +111,8 @@ fn restored(ns: &Namespace, person: &Person, mode: Mode) -> (usize, Restored) {
     let settings = Settings::bare(person.home());
     let cluster = Cluster { kubeconfig: Some(ns.cluster.kubeconfig().to_owned()), ..Cluster::default() };
     let scope = Scope { cluster: cluster.clone(), context: None, namespace: None };
-    let runner = Box::new(Real { program: "kubectl".into(), interrupt: Interrupt::default() });
+    let runner =
+        Box::new(Real { program: "kubectl".into(), env: Vec::new(), interrupt: Interrupt::default() });
     let kubectl = Kubectl::new(scope, runner, Transcript::default(), false);
     kubectl.pin(&Context { name: String::new(), namespace: ns.name.clone(), plugin: false });
     let ui = Ui::new(&settings);

@@ -221,7 +221,13 @@ fn list_and_status_tell_what_runs_what_ended_and_what_only_looks_like_a_seat() {
     });
     let report = mine.attach(&["mortal"]);
     assert_eq!(text(&report, "/seat/name"), "podbench-2");
-    theirs.attach(&["mortal"]);
+    let told = report["warnings"].to_string();
+    assert!(
+        told.contains("your seat podbench-1 is gone") && told.contains("app ended with exit code 3"),
+        "{told}"
+    );
+    let first = theirs.attach(&["mortal"]);
+    assert!(!first["warnings"].to_string().contains("is gone"), "a colleague's seat is no news: {first:#}");
     // A seat's name and target, and another command.
     let mut pod = ns.get("pod", "mortal");
     let list = pod["spec"]["ephemeralContainers"].as_array_mut().unwrap();

@@ -1,5 +1,5 @@
 use podbench_contract::session::agent_argv;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::*;
 
