@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use crate::kubectl::Kubectl;
 use crate::kubectl::line::Line;
+use crate::kubectl::refusal::Right;
 
 /// Whose fault, as far as a script needs to know. On the wire in `kind`, kebab-case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -56,6 +57,8 @@ pub struct Failure {
     pub causes: Vec<String>,
     /// Commands to try next.
     pub hints: Vec<String>,
+    /// The right that the cluster's RBAC says is missing.
+    pub lacks: Option<Box<Right>>,
     /// kubectl commands to try first, until [`Failure::written`] puts the user's flags into them.
     pub lines: Vec<Line>,
 }
@@ -64,7 +67,14 @@ impl Failure {
     /// A failure without causes and hints.
     #[must_use]
     pub fn new(kind: Kind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), causes: Vec::new(), hints: Vec::new(), lines: Vec::new() }
+        Self {
+            kind,
+            message: message.into(),
+            causes: Vec::new(),
+            hints: Vec::new(),
+            lacks: None,
+            lines: Vec::new(),
+        }
     }
 
     /// The input is wrong.

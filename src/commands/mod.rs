@@ -10,6 +10,7 @@
 //! - `enter`: the way into the caller's seat, for `ssh`
 //! - `check`: a login at the end of `attach`
 //! - `resizing`: `attach --resize`, for the report
+//! - `rights`: what else is missing, where one right is
 
 pub mod attach;
 pub mod pick;
@@ -27,6 +28,7 @@ mod give_back;
 mod list;
 mod remedy;
 mod resizing;
+mod rights;
 mod seats;
 mod status;
 mod unstarted;
@@ -221,7 +223,7 @@ fn with(
     let session = Session { settings, cluster, kubectl: &kubectl, verb, ui: Ui::new(settings) };
     match run(&session) {
         Ok(done) => Ok(Done { failure: done.failure.map(|f| f.written(&kubectl)), ..done }),
-        Err(failure) => Err(failure.written(&kubectl)),
+        Err(failure) => Err(rights::complete(&session, failure).written(&kubectl)),
     }
 }
 

@@ -384,7 +384,10 @@ fn plain(words: &str) -> String {
 fn refused(refusal: &Refusal) -> Failure {
     let failure = Failure::cluster(plain(&refusal.words()));
     match refusal {
-        Refusal::Rbac(right) => rbac_hints(failure.because("RBAC: a role that grants it is missing"), right),
+        Refusal::Rbac(right) => {
+            let failure = rbac_hints(failure.because("RBAC: a role that grants it is missing"), right);
+            Failure { lacks: Some(Box::new(right.clone())), ..failure }
+        }
         Refusal::Unreachable(_) => {
             failure.because("the API server can't be reached").line(Line::bare(&["version"]))
         }
@@ -425,7 +428,7 @@ fn refused(refusal: &Refusal) -> Failure {
 }
 
 /// The role that would help, as commands that an admin can paste.
-fn rbac_hints(failure: Failure, right: &refusal::Right) -> Failure {
+pub fn rbac_hints(failure: Failure, right: &refusal::Right) -> Failure {
     let resource = if right.group.is_empty() {
         right.resource.clone()
     } else {
@@ -440,7 +443,9 @@ fn rbac_hints(failure: Failure, right: &refusal::Right) -> Failure {
         None => format!("--user={}", right.user),
     };
     let name = format!("podbench-{}-{}", right.verb, right.resource.replace('/', "-"));
-    let (verb, resource) = (format!("--verb={}", right.verb), format!("--resource={resource}"));
+    // A websocket is a GET, and the server asks for that right too; without it exec falls back to SPDY.
+    let verbs = if right.resource == "pods/exec" { "create,get" } else { &right.verb };
+    let (verb, resource) = (format!("--verb={verbs}"), format!("--resource={resource}"));
     let Some(namespace) = &right.namespace else {
         let role = format!("--clusterrole={name}");
         return failure

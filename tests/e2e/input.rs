@@ -129,6 +129,30 @@ fn each_missing_right_is_named_and_the_role_that_has_it() {
 }
 
 #[test]
+fn every_missing_right_is_named_at_once() {
+    let ns = Namespace::scratch("rbac-all");
+    ns.zoo(&["odd-ids"]);
+    let rules = "- apiGroups: [\"\"]\n  resources: [pods]\n  verbs: [get]\n";
+    let person = Person::new(PODBENCH, &ns.kubeconfig_with("looker", rules), &ns.cluster.image);
+    let said = person.podbench(&["attach", "odd-ids"]).expect_code(2);
+    for words in [
+        "cannot update resource \"pods/ephemeralcontainers\"",
+        "missing too, for the same: create pods/exec",
+        "--verb=update --resource=pods/ephemeralcontainers",
+        "--verb=create,get --resource=pods/exec",
+    ] {
+        assert!(said.stderr.contains(words), "`{words}` is missing in:\n{}", said.stderr);
+    }
+    // What it says to paste is all that is missing.
+    for line in said.stderr.lines().filter_map(|l| l.strip_prefix("try:").map(str::trim)) {
+        let words: Vec<&str> = line.split_whitespace().skip(1).collect();
+        assert!(line.starts_with("kubectl create role"), "{line}");
+        ns.cluster.kubectl(&words).expect_code(0);
+    }
+    person.attach(&["odd-ids"]);
+}
+
+#[test]
 fn get_without_list_is_enough_for_an_exact_name() {
     let ns = Namespace::labelled("no-list", &["pod-security.kubernetes.io/enforce=restricted"]);
     ns.zoo(&["odd-ids"]);
