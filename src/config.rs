@@ -36,6 +36,8 @@ pub struct Defaults {
     pub max_rung: Option<Rung>,
     /// Containers that are no application, beside those that podbench knows.
     pub sidecars: Vec<String>,
+    /// `--spec-patch`: a file.
+    pub spec_patch: Option<PathBuf>,
     /// The kubectl to run: a path, or a name to find on PATH.
     pub kubectl: Option<OsString>,
 }
@@ -53,6 +55,7 @@ struct Table {
     image: Option<Spanned<String>>,
     max_rung: Option<Spanned<String>>,
     sidecars: Vec<Spanned<String>>,
+    spec_patch: Option<Spanned<String>>,
     kubectl: Option<Spanned<String>>,
 }
 
@@ -107,6 +110,7 @@ impl Config {
         if let Some(own) = context.and_then(|name| self.contexts.get(name)) {
             all.image = own.image.clone().or(all.image);
             all.max_rung = own.max_rung.or(all.max_rung);
+            all.spec_patch = own.spec_patch.clone().or(all.spec_patch);
             all.kubectl = own.kubectl.clone().or(all.kubectl);
             all.sidecars.extend(own.sidecars.iter().cloned());
         }
@@ -135,6 +139,9 @@ impl Config {
         }
         if let Some(rung) = &all.max_rung {
             lines.push(line("max-rung", format!("\"{rung}\""), own.is_some_and(|o| o.max_rung.is_some())));
+        }
+        if let Some(patch) = &all.spec_patch {
+            lines.push(line("spec-patch", format!("{patch:?}"), own.is_some_and(|o| o.spec_patch.is_some())));
         }
         if let Some(kubectl) = &all.kubectl {
             lines.push(line("kubectl", format!("{kubectl:?}"), own.is_some_and(|o| o.kubectl.is_some())));
@@ -193,6 +200,10 @@ impl Source<'_> {
             image: self.value("image", table.image, values::image)?,
             max_rung: self.value("max-rung", table.max_rung, |raw| {
                 raw.parse().map_err(|_| format!("it is one of {}", Rung::ALL.map(Rung::as_str).join(", ")))
+            })?,
+            spec_patch: self.value("spec-patch", table.spec_patch, |raw| {
+                let folder = self.file.parent().unwrap_or(Path::new("/"));
+                values::text(raw).map(|file| folder.join(file))
             })?,
             kubectl: self.value("kubectl", table.kubectl, |raw| {
                 // A relative path would be another program in every folder.

@@ -69,8 +69,18 @@ pub const PUBKEY: Var<PublicKey> =
 pub const RESIZED_FROM: Var<Vec<Change>> =
     Var { name: "PODBENCH_RESIZED_FROM", write: |changes| resized::write(changes), read: resized::read };
 
+/// Why a person sits there (`--reason`), for whoever reads the pod.
+pub const REASON: Var<String> = Var {
+    name: "PODBENCH_REASON",
+    write: String::clone,
+    read: |raw| crate::text::printable(raw, MOST_REASON),
+};
+
+/// The longest reason: bytes.
+pub const MOST_REASON: usize = 200;
+
 /// Every name above, for whoever compares or strips them.
-pub const NAMES: [&str; 8] = [
+pub const NAMES: [&str; 9] = [
     TARGET.name,
     TARGET_CID.name,
     POD_CONTAINERS.name,
@@ -79,6 +89,7 @@ pub const NAMES: [&str; 8] = [
     HOST_NETWORK.name,
     PUBKEY.name,
     RESIZED_FROM.name,
+    REASON.name,
 ];
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! `podbench attach`'s own flags.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{ArgAction, Args, FromArgMatches as _};
@@ -110,6 +111,13 @@ pub struct Attach {
         help_heading = "Seat"
     )]
     pub wait_start: Option<Duration>,
+    /// Why you are there: kept in the seat's environment, for whoever reads the pod
+    #[arg(long, value_name = "TEXT", value_parser = values::reason, help_heading = "Seat")]
+    pub reason: Option<String>,
+    /// A strategic merge patch of the seat's container, YAML or JSON (- is stdin), for what a policy
+    /// asks of it: env, volumeMounts, securityContext; rehearsed like the rest
+    #[arg(long, value_name = "FILE", help_heading = "Seat")]
+    pub spec_patch: Option<PathBuf>,
     /// How long the seat may take to start, in seconds or as kubectl spells it (90s, 5m)
     #[arg(long, value_name = "SECONDS", default_value = "120", value_parser = values::seconds, help_heading = "Seat")]
     pub timeout: Duration,

@@ -86,6 +86,14 @@ pub(crate) fn text(raw: &str) -> Result<String, String> {
     pattern::printable(raw, 1024).ok_or_else(|| "it holds a control character".to_owned())
 }
 
+pub(crate) fn reason(raw: &str) -> Result<String, String> {
+    let most = podbench_contract::env::MOST_REASON;
+    if raw.len() > most {
+        return Err(format!("it is longer than {most} bytes"));
+    }
+    text(raw)
+}
+
 pub(crate) fn login(raw: &str) -> Result<String, String> {
     if pattern::is_login(raw) {
         Ok(raw.to_owned())

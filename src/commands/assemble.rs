@@ -1,5 +1,6 @@
 //! The report's value, from what was picked, landed and measured.
 
+use podbench_contract::env;
 use podbench_contract::ids::SeatName;
 use podbench_contract::keys::PublicKey;
 use podbench_contract::measurement::Measurement;
@@ -58,6 +59,15 @@ impl Report<'_> {
             warnings.extend(warnings::warnings(m, &known));
         }
         let seat = self.seat.to_string();
+        let stored = self.picked.pod.container(&seat).and_then(|c| c.env(env::REASON.name));
+        let reason = env::REASON.parse(stored.as_deref());
+        if let Some(asked) =
+            self.plan.reason.as_ref().filter(|asked| self.reused && reason.as_ref() != Some(asked))
+        {
+            let kept = reason.as_deref().unwrap_or("none");
+            warnings
+                .push(format!("{seat} keeps the reason it was landed with ({kept}): `{asked}` isn't stored"));
+        }
         let exec = session.kubectl.enter(self.picked.pod.namespace(), self.picked.pod.name(), &seat);
         let target = m.and_then(|m| m.target.as_ref());
         let text = |s: &str| (!s.is_empty()).then(|| s.to_owned());
@@ -82,6 +92,7 @@ impl Report<'_> {
                 version: m.and_then(|m| text(&m.version)),
                 home: m.and_then(|m| text(&m.home)),
                 owner: self.plan.owner.clone(),
+                reason,
             },
             ladder: self.steps,
             rung: wire::RungFacts {

@@ -6,7 +6,7 @@ use podbench_contract::ids::SeatName;
 use podbench_contract::measurement::Measurement;
 use podbench_contract::rung::Rung;
 
-use super::{Answer, Done, Session, assemble, ended, explain, pick, resizing};
+use super::{Answer, Done, Session, assemble, ended, explain, pick, resizing, spec_patch};
 use crate::cli::{self, ClusterArgs};
 use crate::config::Defaults;
 use crate::error::{Failure, Kind};
@@ -26,6 +26,7 @@ use crate::settings::{Cluster, Settings};
 use crate::spec::ephemeral::Plan;
 use crate::spec::image;
 use crate::spec::mounts::mounts;
+use crate::spec::patch::Patch;
 use crate::ssh::{self, Identity};
 
 /// What is settled before the cluster is touched.
@@ -34,6 +35,8 @@ pub struct Local {
     pub identity: Identity,
     /// The seat's image, where the command line or the environment names it.
     pub image: Option<String>,
+    /// `--spec-patch`.
+    pub patch: Option<Patch>,
     /// How the cluster is reached.
     pub cluster: Cluster,
 }
@@ -51,7 +54,8 @@ pub fn local(args: &cli::Attach, settings: &Settings, cluster: &ClusterArgs) -> 
     }
     let cluster = Cluster::resolve(cluster, settings)?;
     ssh::check(settings, &cluster, !args.is_dry_run() && !args.ssh.print_config)?;
-    Ok(Local { identity, image, cluster })
+    let patch = args.spec_patch.as_deref().map(|file| spec_patch::read(file, settings)).transpose()?;
+    Ok(Local { identity, image, patch, cluster })
 }
 
 /// The seat's image, now that the context is known.
@@ -121,11 +125,16 @@ fn flow(
         .because("either of the two on the command line, or max-rung in config.toml, has to give way"));
     }
     let image = image(local, &defaults)?;
+    let patch = match (&local.patch, &defaults.spec_patch) {
+        (Some(patch), _) => Some(patch.clone()),
+        (None, Some(file)) => Some(spec_patch::read(file, session.settings)?),
+        (None, None) => None,
+    };
     // Box 3: the target, and what the seat will see.
     let target = target::choose(&picked.pod, args.pod.target.as_deref(), &defaults.sidecars)
         .map_err(|no| explain::no_target(session, &picked.pod, &no))?;
     let made = |picked: &pick::Picked| {
-        plan(args, (image.clone(), &local.identity), picked, &target)
+        plan(args, (image.clone(), patch.clone(), &local.identity), picked, &target)
             .map_err(|no| explain::no_mount(session, &picked.pod, &no))
     };
     let mut plan = made(&picked)?;
@@ -243,7 +252,7 @@ fn flow(
 
 fn plan(
     args: &cli::Attach,
-    (image, identity): (String, &Identity),
+    (image, patch, identity): (String, Option<Patch>, &Identity),
     picked: &pick::Picked,
     target: &Choice,
 ) -> Result<Plan, crate::spec::mounts::NoMount> {
@@ -265,6 +274,8 @@ fn plan(
         key: identity.public.clone(),
         mounts,
         resized: Vec::new(),
+        reason: args.reason.clone(),
+        patch,
     })
 }
 
@@ -486,6 +497,8 @@ mod tests {
             .unwrap(),
             mounts: Vec::new(),
             resized: Vec::new(),
+            reason: None,
+            patch: None,
         };
         let mut pod = Pod::new(value).unwrap();
         let facts = facts(&args, &pod, "app", Ids { uid: Some(Uid(7)), gid: Some(Gid(7)) });

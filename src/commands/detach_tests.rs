@@ -34,6 +34,8 @@ fn spec_beside(n: u32, owner: &str, target: &str) -> Value {
         key: PublicKey::parse(KEY).unwrap(),
         mounts: Vec::new(),
         resized: Vec::new(),
+        reason: None,
+        patch: None,
     };
     let security =
         Security::Degraded { uid: NonRoot::new(Uid(7)).unwrap(), gid: Some(Gid(7)), seccomp: None };

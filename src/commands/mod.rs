@@ -9,6 +9,7 @@
 //! - `assemble`: the report's value
 //! - `enter`: the way into the caller's seat, for `ssh`
 //! - `check`: a login at the end of `attach`
+//! - `spec_patch`: what a user adds to the container
 //! - `resizing`: `attach --resize`, for the report
 //! - `rights`: what else is missing, where one right is
 
@@ -30,6 +31,7 @@ mod remedy;
 mod resizing;
 mod rights;
 mod seats;
+mod spec_patch;
 mod status;
 mod unstarted;
 mod version;

@@ -96,6 +96,9 @@ pub struct Seat {
     pub home: Option<String>,
     /// Whose it is, as its environment says.
     pub owner: Option<String>,
+    /// Why it was landed, as its environment says (`--reason`).
+    #[serde(default)]
+    pub reason: Option<String>,
 }
 
 /// One rung that was walked.

@@ -77,6 +77,9 @@ fn seat(page: &mut Page, report: &Attach) {
     if !more.is_empty() {
         page.hang(&" ".repeat(LABEL), LABEL, &more.join("; "));
     }
+    if let Some(reason) = &report.seat.reason {
+        page.row("reason", Ink::Strong, reason);
+    }
 }
 
 fn target(page: &mut Page, target: &Target) {

@@ -22,6 +22,8 @@ fn spec(n: u32, owner: Option<&str>, key: &str, security: &Security) -> Value {
         key: PublicKey::parse(key).unwrap(),
         mounts: Vec::new(),
         resized: Vec::new(),
+        reason: None,
+        patch: None,
     };
     plan.container(SeatName::parse(&format!("podbench-{n}")).unwrap(), security)
 }

@@ -41,6 +41,10 @@ pub struct Found {
 #[must_use]
 pub fn find(pod: &Pod, plan: &Plan, target: Ids, wanted: Wanted) -> (Option<Found>, Vec<String>) {
     let mut notes = Vec::new();
+    // What a patch makes of a container, only a rehearsal shows: see `twin`.
+    if plan.patch.is_some() {
+        return (None, notes);
+    }
     let mut seats: Vec<(SeatName, Container<'_>)> = pod
         .containers()
         .into_iter()

@@ -22,6 +22,8 @@ fn plan(owner: &str, key: &str) -> Plan {
         key: PublicKey::parse(key).unwrap(),
         mounts: Vec::new(),
         resized: Vec::new(),
+        reason: None,
+        patch: None,
     }
 }
 

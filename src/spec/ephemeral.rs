@@ -8,6 +8,7 @@ use podbench_contract::session::agent_argv;
 use serde_json::{Value, json};
 
 use super::mounts::{HOME_PATH, VolumeMount};
+use super::patch::Patch;
 use super::security::Security;
 use crate::pod::Container;
 use crate::pod::container::literal;
@@ -37,6 +38,10 @@ pub struct Plan {
     pub mounts: Vec<VolumeMount>,
     /// What `--resize` changed in this run.
     pub resized: Vec<Change>,
+    /// `--reason`.
+    pub reason: Option<String>,
+    /// `--spec-patch`.
+    pub patch: Option<Patch>,
 }
 
 impl Plan {
@@ -53,6 +58,7 @@ impl Plan {
         if !self.resized.is_empty() {
             env.push(env::RESIZED_FROM.entry(&self.resized));
         }
+        env.extend(self.reason.as_ref().map(|reason| env::REASON.entry(reason)));
         env.extend(self.owner.as_ref().map(|owner| env::OWNER.entry(owner)));
         if self.mounts.iter().any(|m| m.path == HOME_PATH) {
             env.push(("HOME", HOME_PATH.to_owned()));
@@ -85,6 +91,9 @@ impl Plan {
             }
             object.insert("terminationMessagePolicy".to_owned(), json!("File"));
         }
+        if let Some(patch) = &self.patch {
+            patch.apply(&mut container);
+        }
         container
     }
 
@@ -112,14 +121,18 @@ impl Plan {
         };
         let (mut theirs, ours) = (keys(other.spec.get("env")), self.env());
         theirs.sort();
-        // The target's id is absent from a seat that was landed while the target restarted, and what was
-        // resized is in the one that was landed by that run.
-        let comes_and_goes = [env::TARGET_CID.name, env::RESIZED_FROM.name];
+        // The target's id is absent from a seat that was landed while the target restarted; what was
+        // resized, and why somebody came, are that run's own.
+        let comes_and_goes = [env::TARGET_CID.name, env::RESIZED_FROM.name, env::REASON.name];
         theirs.retain(|name| !comes_and_goes.contains(&name.as_str()));
         let mine: Vec<&str> = ours.iter().map(|(n, _)| *n).filter(|n| !comes_and_goes.contains(n)).collect();
         let resized = other.env(env::RESIZED_FROM.name);
         if resized.is_some() && env::RESIZED_FROM.parse(resized.as_deref()).is_none() {
             return Some(format!("its {} isn't one that podbench writes", env::RESIZED_FROM.name));
+        }
+        let reason = other.env(env::REASON.name);
+        if reason.is_some() && env::REASON.parse(reason.as_deref()).is_none() {
+            return Some(format!("its {} isn't one that podbench writes", env::REASON.name));
         }
         let owner = env::OWNER.parse(other.env(env::OWNER.name).as_deref());
         if owner != self.owner {

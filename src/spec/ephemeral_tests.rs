@@ -18,6 +18,8 @@ fn plan() -> Plan {
         key: PublicKey::parse(key).unwrap(),
         mounts: Vec::new(),
         resized: Vec::new(),
+        reason: None,
+        patch: None,
     }
 }
 

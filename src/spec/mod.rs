@@ -4,10 +4,12 @@
 //! - [`security`]: its security context, one per rung
 //! - [`image`]: its image where nobody names one
 //! - [`mounts`]: which of the pod's volumes it sees
+//! - [`patch`]: what a user adds to the container (`--spec-patch`)
 //! - [`rewrite`]: requested against stored
 
 pub mod ephemeral;
 pub mod image;
 pub mod mounts;
+pub mod patch;
 pub mod rewrite;
 pub mod security;

@@ -72,7 +72,8 @@ fn a_bogus_image_ends_in_seconds_with_the_kubelets_words() {
     let start = Instant::now();
     let said = person.podbench(&["attach", "odd-ids", "--image", "registry.invalid/nosuch:1"]);
     refused(&person, &said, 2, &["registry.invalid/nosuch:1", "podbench-1"]);
-    assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
+    // A kubelet beside a busy API server takes its time; the seat's own limit is 120 s.
+    assert!(start.elapsed() < Duration::from_secs(60), "{:?}", start.elapsed());
     let said = person.podbench(&["attach", "odd-ids", "--image", "NOT AN IMAGE", "--new"]);
     assert_eq!(said.code, 2, "{said:?}");
 }
@@ -136,7 +137,7 @@ fn every_missing_right_is_named_at_once() {
     let person = Person::new(PODBENCH, &ns.kubeconfig_with("looker", rules), &ns.cluster.image);
     let said = person.podbench(&["attach", "odd-ids"]).expect_code(2);
     for words in [
-        "cannot update resource \"pods/ephemeralcontainers\"",
+        "cannot update pods/ephemeralcontainers",
         "missing too, for the same: create pods/exec",
         "--verb=update --resource=pods/ephemeralcontainers",
         "--verb=create,get --resource=pods/exec",

@@ -15,6 +15,7 @@ mod hostile;
 mod input;
 mod lossy;
 mod measure;
+mod patch;
 mod prompt;
 mod race;
 mod reconnect;

@@ -79,6 +79,7 @@ pub(crate) fn report(m: Option<Measurement>, ladder: Vec<Step>, ssh: Ssh) -> Att
             version: m.as_ref().map(|m| m.version.clone()),
             home: None,
             owner: None,
+            reason: None,
         },
         rung: RungFacts {
             name,
