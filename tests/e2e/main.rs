@@ -8,6 +8,7 @@ mod background;
 mod channels;
 mod choice;
 mod client;
+mod clusters;
 mod config;
 mod correct;
 mod golden;

@@ -43,6 +43,21 @@ impl Namespace {
         } else {
             format!("e2e-{what}-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
         };
+        Self::made(name, labels)
+    }
+
+    /// Makes a namespace of exactly this name.
+    ///
+    /// # Panics
+    /// When the cluster doesn't do it.
+    #[track_caller]
+    #[must_use]
+    pub fn named(name: &str) -> Self {
+        Self::made(name.to_owned(), &[])
+    }
+
+    #[track_caller]
+    fn made(name: String, labels: &[&str]) -> Self {
         let cluster = Cluster::get();
         if recording::is_on() {
             cluster.kubectl(&["delete", "namespace", &name, "--ignore-not-found"]).expect_code(0);

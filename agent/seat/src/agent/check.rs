@@ -89,6 +89,11 @@ pub(crate) fn failed(why: &str) -> RoundTrip {
     RoundTrip { why: Some(why.to_owned()), ..RoundTrip::default() }
 }
 
+/// One that took too long: a busy node is not a broken sshd.
+pub(crate) fn late() -> RoundTrip {
+    RoundTrip { late: true, ..failed("it didn't end in time") }
+}
+
 fn attempt(runtime: &str, login: &str) -> RoundTrip {
     let start = Instant::now();
     let mut trip = match prepare(runtime, login) {

@@ -38,7 +38,7 @@ const SHELL: &str = "/bin/bash";
 const GETENT: &str = "/usr/bin/getent";
 const KEYGEN: &str = "/usr/bin/ssh-keygen";
 /// How long a program of a start-up step may take.
-const LIMIT: Duration = Duration::from_millis(1500);
+const LIMIT: Duration = Duration::from_secs(4);
 
 /// A passwd record, as far as the seat needs it.
 #[derive(Clone, Debug, PartialEq, Eq)]

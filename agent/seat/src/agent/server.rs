@@ -262,7 +262,7 @@ impl Server {
             ending.act(now);
         }
         if self.check.as_ref().is_some_and(|c| c.deadline() <= now) {
-            self.finish_check(check::failed("it didn't end in time"));
+            self.finish_check(check::late());
         }
     }
 
