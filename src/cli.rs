@@ -13,6 +13,7 @@ pub mod values;
 
 mod attach;
 mod clean;
+mod cp;
 mod detach;
 mod list;
 mod parse;
@@ -21,6 +22,7 @@ mod status;
 
 pub use attach::Attach;
 pub use clean::Clean;
+pub use cp::Cp;
 pub use detach::Detach;
 pub use list::List;
 pub use parse::{Stop, command, completion, parse};
@@ -135,6 +137,8 @@ pub enum Verb {
     Attach(Box<Attach>),
     /// A shell or a command in your running seat, else in one that is landed now
     Ssh(Ssh),
+    /// Copy files and folders to or from your running seat, else one that is landed now
+    Cp(Cp),
     /// Write the ssh stanza of a seat that is running already; the cluster is only read
     SshConfig(SshConfig),
     /// Show one pod's seats: their state, what they measure now, how to get in

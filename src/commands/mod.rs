@@ -1,13 +1,13 @@
 //! One file a verb. `attach` reads as the documented flow.
 //!
-//! - [`attach`], [`mod@ssh`], [`ssh_config`], `version`, `completion`: the verbs
+//! - [`attach`], [`mod@ssh`], `cp`, [`ssh_config`], `version`, `completion`: the verbs
 //! - `list`, `status`, `detach`, `clean`: what podbench left behind, and how it is taken back
 //! - `seats`: what those four share; `ended`: what ended a seat; `give_back`: what `--resize` changed
 //! - [`pick`]: which pod, for every verb
 //! - `explain`: why there is no seat, for a person; `remedy`: what helps where every rung was
 //!   refused; `unstarted`: why a seat that is stored doesn't run
 //! - `assemble`: the report's value
-//! - `enter`: the way into the caller's seat, for `ssh`
+//! - `enter`: the way into the caller's seat, for `ssh` and `cp`
 //! - `check`: a login at the end of `attach`
 //! - `spec_patch`: what a user adds to the container
 //! - `resizing`: `attach --resize`, for the report
@@ -21,6 +21,7 @@ pub mod ssh_config;
 mod assemble;
 mod check;
 mod clean;
+mod cp;
 mod detach;
 mod ended;
 mod enter;
@@ -53,6 +54,7 @@ use crate::kubectl::transcript::Transcript;
 use crate::report;
 use crate::report::style::Style;
 use crate::settings::{Cluster, Settings};
+use crate::ssh::sftp::Sftp;
 use crate::ui::Ui;
 
 /// What a verb has for stdout.
@@ -179,6 +181,14 @@ pub fn run(cli: &Cli, settings: &Settings, interrupt: Interrupt) -> Result<Done,
             let (client, local) = enter::local(&args.seat, settings, &cli.cluster, &interrupt)?;
             with(settings, &local.cluster, interrupt, "ssh", |session| {
                 ssh::run(args, session, &local, &client)
+            })
+        }
+        Verb::Cp(args) => {
+            let (copy, cluster) = cp::parse(args, &cli.cluster, &settings.cwd)?;
+            let (_, local) = enter::local(&args.seat, settings, &cluster, &interrupt)?;
+            let sftp = Sftp::find(settings, interrupt.clone())?;
+            with(settings, &local.cluster, interrupt, "cp", |session| {
+                cp::run(args, session, &copy, &local, &sftp)
             })
         }
         Verb::SshConfig(args) => {

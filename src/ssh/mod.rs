@@ -1,18 +1,19 @@
 //! The user's ssh: which key, the stanza of one seat, its line in known_hosts.
 //!
 //! - [`keys`]: the key that a seat lets in
+//! - [`run`], [`sftp`]: the user's own OpenSSH
 //! - [`alias`]: what a seat is called here, and whose a stanza is
 //! - [`inventory`]: the stanzas on this disk, and how they are taken back
 //! - `freeze`: what a stanza keeps of the shell it was made in
 //! - `quote`: one text for ssh's own readers and any shell
 //! - `stanza`: the author of the configuration
-//! - [`run`]: starts the user's ssh
 //! - `known_hosts`, `files`, `include`: what is on the disk
 
 pub mod alias;
 pub mod inventory;
 pub mod keys;
 pub mod run;
+pub mod sftp;
 
 pub(crate) mod files;
 mod freeze;

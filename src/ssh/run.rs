@@ -47,11 +47,20 @@ impl OpenSsh {
     /// # Errors
     /// When there is none.
     pub fn find(settings: &Settings, interrupt: Interrupt) -> Result<Self, Failure> {
-        let found = which::which_in("ssh", Some(&settings.path), &settings.cwd);
+        Ok(Self { real: Self::program("ssh", settings, interrupt)? })
+    }
+
+    /// A program of OpenSSH's.
+    ///
+    /// # Errors
+    /// When there is none on PATH.
+    pub(super) fn program(name: &str, settings: &Settings, interrupt: Interrupt) -> Result<Real, Failure> {
+        let found = which::which_in(name, Some(&settings.path), &settings.cwd);
         let program: PathBuf = found.map_err(|_| {
-            Failure::input("ssh is not on PATH").because("podbench logs in with your own OpenSSH client")
+            Failure::input(format!("{name} is not on PATH"))
+                .because("podbench logs in with your own OpenSSH client")
         })?;
-        Ok(Self { real: Real { program, env: Vec::new(), interrupt } })
+        Ok(Real { program, env: Vec::new(), interrupt })
     }
 
     /// Logs in with a connection of its own, runs `true`, and tells why that failed.
@@ -112,14 +121,14 @@ fn alone(host: Host<'_>, options: &[&str], command: &[&str]) -> Vec<OsString> {
 }
 
 /// Keeps the end of what was said.
-fn keep(words: &mut Vec<u8>, more: &[u8]) {
+pub(super) fn keep(words: &mut Vec<u8>, more: &[u8]) {
     words.extend_from_slice(more);
     let over = words.len().saturating_sub(MOST_STDERR);
     words.drain(..over);
 }
 
 /// On one line, harmless to a terminal, and bounded.
-fn told(words: &[u8]) -> String {
+pub(super) fn told(words: &[u8]) -> String {
     let raw = String::from_utf8_lossy(words);
     let lines: Vec<&str> = raw.lines().map(str::trim).filter(|l| !l.is_empty()).collect();
     let line = lines.join("; ");

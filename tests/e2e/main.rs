@@ -10,6 +10,7 @@ mod choice;
 mod client;
 mod clusters;
 mod config;
+mod copy;
 mod correct;
 mod golden;
 mod hostile;
