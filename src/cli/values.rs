@@ -162,6 +162,9 @@ pub(crate) fn mount(raw: &str) -> Result<Mount, String> {
         if !path.starts_with('/') || path == "/" || climbs || path.contains(':') || text(path).is_err() {
             return Err("the path is absolute, without `..` and `:`".to_owned());
         }
+        if crate::spec::mounts::hides_the_seat(path) {
+            return Err("a volume there would hide what makes it a seat".to_owned());
+        }
     }
     Ok(Mount { claim: claim.to_owned(), path: path.map(str::to_owned) })
 }

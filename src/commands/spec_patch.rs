@@ -15,7 +15,7 @@ const LONGEST: u64 = 64 << 10;
 /// Reads it; `-` is stdin, a relative path is one of the working directory.
 ///
 /// # Errors
-/// When it can't be read, or holds what can't be patched: the cluster isn't touched.
+/// When it can't be read, or holds what can't be patched: nothing is written then.
 pub(super) fn read(file: &Path, settings: &Settings) -> Result<Patch, Failure> {
     let shown =
         if file == Path::new("-") { "stdin".to_owned() } else { escape(&file.to_string_lossy(), 200) };

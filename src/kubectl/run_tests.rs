@@ -3,6 +3,8 @@
 
 use std::time::{Duration, Instant};
 
+use podbench_contract::rung::Rung;
+
 use super::*;
 use crate::kubectl::call::{Limits, Scope};
 use crate::kubectl::transcript::Transcript;
@@ -88,7 +90,8 @@ fn ctrl_c_ends_a_call_at_once() {
 fn what_is_written_to_stdin_arrives_whole() {
     let kubectl = kubectl(Interrupt::default());
     let big = serde_json::json!({"a": "x".repeat(2_000_000)});
-    let answer = kubectl.put_ephemeral("n", "p", &big, crate::kubectl::Mode::DryRun).unwrap().finish();
+    let answer =
+        kubectl.put_ephemeral("n", "p", &big, crate::kubectl::Mode::DryRun, Rung::Full).unwrap().finish();
     assert_eq!(answer.unwrap(), big);
 }
 

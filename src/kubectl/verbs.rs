@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use podbench_contract::rung::Rung;
 use serde_json::{Value, json};
 
 use super::call::{Call, DEADLINE, Limits};
@@ -111,11 +112,20 @@ impl Kubectl {
         name: &str,
         pod: &Value,
         mode: Mode,
+        rung: Rung,
     ) -> Result<Started<'_, Value>, Error> {
         let path = format!("/api/v1/namespaces/{namespace}/pods/{name}/ephemeralcontainers");
-        let (path, why) = match mode {
-            Mode::DryRun => (format!("{path}?dryRun=All"), "rehearse: what would be stored"),
-            Mode::Store => (path, "land the seat"),
+        let path = match mode {
+            Mode::DryRun => format!("{path}?dryRun=All"),
+            Mode::Store => path,
+        };
+        let why = match (mode, rung) {
+            (Mode::DryRun, Rung::Full) => "rehearse the full rung: what would be stored",
+            (Mode::DryRun, Rung::Degraded) => "rehearse the degraded rung: what would be stored",
+            (Mode::DryRun, Rung::Seat) => "rehearse the seat rung: what would be stored",
+            (Mode::Store, Rung::Full) => "land the seat on the full rung",
+            (Mode::Store, Rung::Degraded) => "land the seat on the degraded rung",
+            (Mode::Store, Rung::Seat) => "land the seat on the seat rung",
         };
         let call = Call::request(self.scope(), &["replace", "--raw", &path, "-f", "-"], why)
             .with_stdin(pod.to_string());

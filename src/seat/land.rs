@@ -234,7 +234,7 @@ fn put(
         let name = next_name(pod);
         let sent = plan.container(name, security);
         let body = pod.with_ephemeral(sent.clone());
-        let answer = kubectl.put_ephemeral(pod.namespace(), pod.name(), &body, mode);
+        let answer = kubectl.put_ephemeral(pod.namespace(), pod.name(), &body, mode, security.rung());
         match answer.and_then(Started::finish) {
             Ok(pod) => return Ok(Answered { name, sent, pod }),
             Err(Error::Refused(Refusal::Conflict)) if conflicts < CONFLICTS => {

@@ -76,19 +76,20 @@ pub fn find(pod: &Pod, plan: &Plan, target: Ids, wanted: Wanted) -> (Option<Foun
     (best, notes)
 }
 
+/// What differs between two runs that land the same seat.
+const VARIES: [&str; 4] = [env::PUBKEY.name, env::TARGET_CID.name, env::RESIZED_FROM.name, env::REASON.name];
+
 /// The running seat that is to the letter what the server would store now. Where a policy changes
 /// seats on their way in (a mirror's image, a proxy's variables), none is what we author, and each
-/// attach would spend another name. Keys may differ, and so may the target's id: it is asked anew.
+/// attach would spend another name. Keys may differ, and the target's id (it is asked anew), and what a
+/// run was told about itself.
 #[must_use]
 pub fn twin(pod: &Pod, plan: &Plan, rung: Rung, stored: &Value) -> Option<Found> {
     let bare = |spec: &Value| -> Option<Value> {
         let mut spec = spec.clone();
         let fields = spec.as_object_mut()?;
         fields.remove("name");
-        let varies = |e: &Value| {
-            let name = e.get("name").and_then(Value::as_str);
-            name == Some(env::PUBKEY.name) || name == Some(env::TARGET_CID.name)
-        };
+        let varies = |e: &Value| e.get("name").and_then(Value::as_str).is_some_and(|n| VARIES.contains(&n));
         if let Some(list) = fields.get_mut("env").and_then(Value::as_array_mut) {
             list.retain(|e| !varies(e));
         }

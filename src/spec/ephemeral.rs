@@ -160,6 +160,12 @@ impl Plan {
             other.mounts().iter().map(|m| (text(m, "name"), text(m, "mountPath"))).collect();
         let ours: Vec<(String, String)> =
             self.mounts.iter().map(|m| (m.volume.clone(), m.path.clone())).collect();
+        let odd = |m: &&Value| {
+            ["subPath", "subPathExpr", "mountPropagation"].iter().any(|f| has(m, f)) || has(m, "readOnly")
+        };
+        if let Some(mount) = other.mounts().iter().find(odd) {
+            return Some(format!("its mount of {} isn't a plain one", shown(&text(mount, "name"))));
+        }
         if let Some((name, path)) = theirs.iter().find(|m| !ours.contains(m)) {
             return Some(format!("it mounts {} at {}", shown(name), shown(path)));
         }
@@ -175,10 +181,28 @@ pub fn unauthored(other: &Container<'_>) -> Option<String> {
     if let Some(field) = UNEXPECTED.iter().find(|f| has(other.spec, f)) {
         return Some(format!("it has a {field} that podbench doesn't write"));
     }
+    let context = other.spec.get("securityContext").and_then(Value::as_object);
+    let mut fields = context.into_iter().flatten();
+    if let Some((field, _)) =
+        fields.find(|(field, value)| !SECURITY.contains(&field.as_str()) && !value.is_null())
+    {
+        return Some(format!("its securityContext has a {} that podbench doesn't write", shown(field)));
+    }
     let escalates = other.security("privileged") == Some(&json!(true))
         || other.security("allowPrivilegeEscalation") != Some(&json!(false));
     escalates.then(|| "it may gain privileges".to_owned())
 }
+
+/// What a rung's security context may say.
+const SECURITY: [&str; 7] = [
+    "allowPrivilegeEscalation",
+    "capabilities",
+    "privileged",
+    "runAsGroup",
+    "runAsNonRoot",
+    "runAsUser",
+    "seccompProfile",
+];
 
 /// What of a container spec podbench never writes and that changes what runs.
 const UNEXPECTED: [&str; 8] = [

@@ -87,7 +87,7 @@ fn a_seat_that_podbench_would_write_is_reused_with_another_key_and_a_restarted_t
 
 #[test]
 fn a_planted_seat_is_not_trusted_whatever_it_changed() {
-    let changes: [fn(&mut Value); 10] = [
+    let changes: [fn(&mut Value); 12] = [
         |s| s["image"] = "evil/seat:1".into(),
         |s| s["command"] = json!(["/bin/sh", "-c", "evil"]),
         |s| s["args"] = json!(["--evil"]),
@@ -97,6 +97,8 @@ fn a_planted_seat_is_not_trusted_whatever_it_changed() {
         |s| s["volumeMounts"] = json!([{"name": "secrets", "mountPath": "/usr/local/bin"}]),
         |s| s["envFrom"] = json!([{"secretRef": {"name": "x"}}]),
         |s| s["securityContext"]["privileged"] = json!(true),
+        |s| s["securityContext"]["procMount"] = json!("Unmasked"),
+        |s| s["volumeMounts"] = json!([{"name": "data", "mountPath": "/data", "subPath": "x"}]),
         |s| {
             for e in s["env"].as_array_mut().unwrap() {
                 if e["name"] == "PODBENCH_OWNER" {

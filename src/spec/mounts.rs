@@ -11,6 +11,21 @@ pub const HOME_VOLUME: &str = "podbench-home";
 /// Where it is mounted.
 pub const HOME_PATH: &str = "/home/podbench";
 
+/// What a seat needs where its image has it.
+const NEEDED: [&str; 6] =
+    ["/dev/shm", "/proc", "/run/podbench", "/usr/bin", "/usr/local/bin/podbench", "/usr/sbin"];
+
+/// Would a volume mounted there hide what makes the container a seat? The node would then refuse to
+/// start it, or it would run somebody else's program.
+#[must_use]
+pub fn hides_the_seat(path: &str) -> bool {
+    let path = path.trim_end_matches('/');
+    NEEDED.iter().any(|needed| {
+        let below = |a: &str, b: &str| a == b || a.strip_prefix(b).is_some_and(|rest| rest.starts_with('/'));
+        below(needed, path) || below(path, needed)
+    })
+}
+
 /// One entry of `volumeMounts`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VolumeMount {
@@ -138,6 +153,28 @@ mod tests {
             [VolumeMount { volume: "data".into(), path: "/data".into() }]
         );
         assert_eq!(ask("data", Some("/x")).unwrap()[0].path, "/x");
+    }
+
+    #[test]
+    fn a_mount_over_what_makes_it_a_seat_is_told_from_one_beside_it() {
+        for over in [
+            "",
+            "/",
+            "/usr",
+            "/usr/local",
+            "/usr/local/bin",
+            "/proc",
+            "/proc/1",
+            "/run/podbench/7",
+            "/usr/sbin/",
+        ] {
+            assert!(hides_the_seat(over), "{over}");
+        }
+        for beside in
+            ["/data", "/usr/share", "/procs", "/run", "/run/secrets", "/home/podbench", "/usr/local/share"]
+        {
+            assert_eq!(hides_the_seat(beside), beside == "/run", "{beside}");
+        }
     }
 
     #[test]

@@ -79,12 +79,12 @@ fn merge(old: &mut Value, patch: &Value) {
     }
 }
 
-/// An entry of the same key is replaced, another one is added.
+/// An entry of the same key is merged, another one is added.
 fn merge_list(old: &mut Value, items: &[Value], key: &str) {
     let mut list = old.as_array().cloned().unwrap_or_default();
     for item in items {
         match list.iter_mut().find(|o| o.get(key) == item.get(key)) {
-            Some(same) => *same = item.clone(),
+            Some(same) => merge(same, item),
             None => list.push(item.clone()),
         }
     }
@@ -148,8 +148,14 @@ fn env(value: &Value) -> Result<(), String> {
 
 fn mounts(value: &Value) -> Result<(), String> {
     for path in entries("volumeMounts", "mountPath", value)? {
-        if !path.starts_with('/') || path == "/" {
-            return Err(format!("volumeMounts {}: a mountPath is absolute and not /", escape(path, 60)));
+        if !path.starts_with('/') {
+            return Err(format!("volumeMounts {}: a mountPath is absolute", escape(path, 60)));
+        }
+        if super::mounts::hides_the_seat(path) {
+            return Err(format!(
+                "volumeMounts {}: a volume there would hide what makes it a seat",
+                escape(path, 60)
+            ));
         }
     }
     Ok(())
@@ -194,7 +200,7 @@ mod tests {
     #[test]
     fn lists_are_merged_by_their_key_maps_by_theirs_and_null_removes() {
         let patch = Patch::parse(
-            "env:\n- {name: HTTPS_PROXY, value: p}\nvolumeMounts:\n- {mountPath: /data, name: data, readOnly: true}\n\
+            "env:\n- {name: HTTPS_PROXY, value: p}\nvolumeMounts:\n- {mountPath: /data, readOnly: true}\n\
              - {mountPath: /x, name: x}\nsecurityContext:\n  readOnlyRootFilesystem: true\n  seccompProfile: {type: RuntimeDefault}\n",
         )
         .unwrap();
@@ -229,7 +235,8 @@ mod tests {
             ("env: [{name: HOME, value: /}]", "podbench writes it"),
             ("env: {}", "isn't a list"),
             ("env: [{value: x}]", "has no name"),
-            ("volumeMounts: [{name: x, mountPath: /}]", "absolute"),
+            ("volumeMounts: [{name: x, mountPath: x}]", "absolute"),
+            ("volumeMounts: [{name: x, mountPath: /usr/local}]", "would hide"),
             ("securityContext: {privileged: true}", "the rung decides it"),
             ("securityContext: {allowPrivilegeEscalation: true}", "the rung decides it"),
             ("securityContext: {runAsUser: 0}", "--target-uid"),

@@ -55,6 +55,12 @@ fn a_patch_gives_a_policy_what_it_asks_for_and_the_seat_is_entered_again() {
     );
     assert_eq!(ns.seats("odd-ids").len(), 1);
     std::fs::remove_file(person.home().join(".podbench/config.toml")).unwrap();
+    // What a run says about itself makes no other seat of it.
+    let reasoned = person.attach(&["odd-ids", "--spec-patch", "seat.yaml", "--reason", "INC-8"]);
+    assert_eq!(text(&reasoned, "/seat/name"), "podbench-1", "{reasoned:#}");
+    // And a run without the patch doesn't take the seat for one that it would have written.
+    let said = person.podbench(&["attach", "odd-ids"]).expect_code(2);
+    assert!(said.stderr.contains("a seat names its TEAM"), "{}", said.stderr);
 
     // Another patch is another container, and what still isn't allowed is told in the policy's words.
     std::fs::write(&file, "env:\n- {name: TEAM, value: night shift}\n").unwrap();
