@@ -190,9 +190,9 @@ fn the_page_of_capreport_shows_what_these_kernels_answered() {
     table::check(machines());
 }
 
-/// What stands behind the first blocker is another condition's first: the same without it.
+/// The closed set: a kind that no condition makes has never been seen to be named.
 #[test]
-fn conditions_are_enough_and_each_has_a_way_it_was_made() {
+fn every_kind_of_blocker_is_the_first_of_some_condition() {
     let all = conditions::all();
     for condition in &all {
         assert!(!condition.made.is_empty(), "{}", condition.name);
