@@ -203,8 +203,32 @@ mod tests {
         assert!(text.starts_with("can      debug only what a debugger starts itself\n"), "{text}");
         assert!(text.contains("blocker  uid: ") && text.contains("--target-uid 1234"), "{text}");
         assert!(text.contains("no Yama") && !text.contains('\u{1b}'), "{text}");
+        assert!(text.contains("debugger none in the seat's image"), "{text}");
         let value: serde_json::Value = serde_json::from_str(&json(&m, oracle::verdict(&m)).unwrap()).unwrap();
         assert_eq!(value["exit"], 15);
+        assert_eq!(value["blockers"][0]["who"], serde_json::json!(["user"]));
         assert_eq!(value["blockers"][0]["kind"], "uid");
+    }
+
+    #[test]
+    fn what_stands_behind_the_first_blocker_is_told_from_what_may_stand_there() {
+        let mut m =
+            Measurement { seat: process(1000), target: Some(process(1234)), ..Measurement::default() };
+        m.seat.label = Reading::Read("runtime (enforce)".into());
+        m.target.as_mut().unwrap().label = Reading::Read("unconfined".into());
+        m.debuggers = vec!["gdb".into()];
+        m.probes.seize = Attempt::Errno(Errno::EPERM);
+        m.probes.nobody = Attempt::Errno(Errno::ESRCH);
+        m.node.yama = Reading::Read(1);
+        let text = words(&m, oracle::verdict(&m));
+        let heads: Vec<_> = text.lines().map(|l| l.split(':').next().unwrap().trim()).collect();
+        for head in ["blocker  uid", "then     yama", "perhaps  lsm"] {
+            assert!(heads.contains(&head), "{head}: {text}");
+        }
+        assert!(
+            text.contains("(you, the namespace's owner)") && text.contains("label runtime (enforce)"),
+            "{text}"
+        );
+        assert!(text.contains("debugger gdb\n"), "{text}");
     }
 }
