@@ -160,6 +160,10 @@ pub struct Process {
     pub uid_map: Reading<String>,
     /// The owner of `status`: root's while `Uid:` says otherwise means that the process isn't dumpable.
     pub owner: Reading<Uid>,
+    /// The inode number of its user namespace; gated by `PTRACE_MODE_READ`.
+    pub user_ns: Reading<u64>,
+    /// Is it one of the kernel's own threads (`PF_KTHREAD` in `stat`)?
+    pub kernel_thread: Reading<bool>,
 }
 
 /// The login that sshd will accept.

@@ -7,7 +7,7 @@ use std::path::Path;
 use podbench_contract::exit;
 use podbench_contract::measurement::{Attribution, Measurement, Node, Probes, Process};
 use podbench_contract::oracle::{self, Blocker, Verdict};
-use podbench_contract::reading::Reading;
+use podbench_contract::reading::{Errno, Reading};
 use podbench_contract::rung::Rung;
 use podbench_contract::text::escape;
 use serde::Serialize;
@@ -30,6 +30,7 @@ struct Report<'a> {
     attribution: &'a Attribution,
     probes: &'a Probes,
     node: &'a Node,
+    debuggers: &'a [String],
 }
 
 /// `podbench capreport`.
@@ -63,6 +64,7 @@ fn json(m: &Measurement, verdict: Verdict) -> Result<String, serde_json::Error> 
         attribution: &m.attribution,
         probes: &m.probes,
         node: &m.node,
+        debuggers: &m.debuggers,
     };
     Ok(serde_json::to_string_pretty(&report)? + "\n")
 }
@@ -70,7 +72,7 @@ fn json(m: &Measurement, verdict: Verdict) -> Result<String, serde_json::Error> 
 fn words(m: &Measurement, verdict: Verdict) -> String {
     let mut text = String::new();
     let mut row = |name: &str, words: &str| {
-        let _ = writeln!(text, "{name:<8} {}", escape(words, 400));
+        let _ = writeln!(text, "{name:<8} {}", escape(words, 600));
     };
     row(
         "can",
@@ -83,8 +85,12 @@ fn words(m: &Measurement, verdict: Verdict) -> String {
         },
     );
     row("seat", &process(&m.seat));
+    row("", &confinement(&m.seat));
     match &m.target {
-        Some(target) => row("target", &format!("pid {} ({})  {}", target.pid, target.name, process(target))),
+        Some(target) => {
+            row("target", &format!("pid {} ({})  {}", target.pid, target.name, process(target)));
+            row("", &confinement(target));
+        }
         None => row("target", "no process of it was found"),
     }
     row("", pids::note(&m.attribution).trim_end().trim_start_matches("target: "));
@@ -97,9 +103,16 @@ fn words(m: &Measurement, verdict: Verdict) -> String {
     row("reads", &format!("root {}, maps {}, environ {}, mem {}", r.root, r.maps, r.environ, r.mem));
     row("", &format!("cmdline {}, status {}, fd {}, exe {}", r.cmdline, r.status, r.fd, r.exe));
     row("node", &node(&m.node));
-    for blocker in oracle::blockers(m) {
-        row("blocker", &format!("{}: {}", blocker.kind, blocker.detail));
-        row("", &format!("lifted by: {}", blocker.remedy));
+    row("debugger", &debuggers(&m.debuggers));
+    for (n, blocker) in oracle::blockers(m).iter().enumerate() {
+        let name = match (n, blocker.certain) {
+            (0, _) => "blocker",
+            (_, true) => "then",
+            (_, false) => "perhaps",
+        };
+        row(name, &format!("{}: {}", blocker.kind, blocker.detail));
+        let who: Vec<_> = blocker.who.iter().map(|who| who.as_str()).collect();
+        row("", &format!("lifted by: {} ({})", blocker.remedy, who.join(", ")));
     }
     text
 }
@@ -112,6 +125,34 @@ fn process(p: &Process) -> String {
         None => "CapEff unread".to_owned(),
     };
     format!("uid {}  gid {}  {caps}", id(p.uid().map(|u| u.0)), id(p.gid().map(|g| g.0)))
+}
+
+/// What holds a process back beside its ids.
+fn confinement(p: &Process) -> String {
+    let bounding = p.cap_bnd.value().map_or_else(|| "unread".to_owned(), ToString::to_string);
+    let privileges = match p.no_new_privs.value() {
+        Some(true) => "no_new_privs",
+        Some(false) => "may gain privileges",
+        None => "no_new_privs unread",
+    };
+    let seccomp = match p.seccomp.value() {
+        Some(0) => "no seccomp".to_owned(),
+        Some(1) => "seccomp strict".to_owned(),
+        Some(2) => "seccomp filter".to_owned(),
+        Some(mode) => format!("seccomp mode {mode}"),
+        None => "seccomp unread".to_owned(),
+    };
+    let label = match &p.label {
+        Reading::Read(label) => format!("label {label}"),
+        Reading::Denied(Errno::EINVAL | Errno::ENOENT) => "no security label".to_owned(),
+        Reading::Denied(errno) => format!("label unread ({errno})"),
+        Reading::NotTried => "label not measured".to_owned(),
+    };
+    format!("CapBnd {bounding}; {privileges}; {seccomp}; {label}")
+}
+
+fn debuggers(there: &[String]) -> String {
+    if there.is_empty() { "none in the seat's image".to_owned() } else { there.join(", ") }
 }
 
 fn node(node: &Node) -> String {
@@ -129,7 +170,7 @@ fn node(node: &Node) -> String {
 mod tests {
     use podbench_contract::ids::{Gid, Uid};
     use podbench_contract::measurement::{Caps, Ids};
-    use podbench_contract::reading::{Attempt, Errno};
+    use podbench_contract::reading::Attempt;
 
     use super::*;
 
@@ -162,8 +203,32 @@ mod tests {
         assert!(text.starts_with("can      debug only what a debugger starts itself\n"), "{text}");
         assert!(text.contains("blocker  uid: ") && text.contains("--target-uid 1234"), "{text}");
         assert!(text.contains("no Yama") && !text.contains('\u{1b}'), "{text}");
+        assert!(text.contains("debugger none in the seat's image"), "{text}");
         let value: serde_json::Value = serde_json::from_str(&json(&m, oracle::verdict(&m)).unwrap()).unwrap();
         assert_eq!(value["exit"], 15);
+        assert_eq!(value["blockers"][0]["who"], serde_json::json!(["user"]));
         assert_eq!(value["blockers"][0]["kind"], "uid");
+    }
+
+    #[test]
+    fn what_stands_behind_the_first_blocker_is_told_from_what_may_stand_there() {
+        let mut m =
+            Measurement { seat: process(1000), target: Some(process(1234)), ..Measurement::default() };
+        m.seat.label = Reading::Read("runtime (enforce)".into());
+        m.target.as_mut().unwrap().label = Reading::Read("unconfined".into());
+        m.debuggers = vec!["gdb".into()];
+        m.probes.seize = Attempt::Errno(Errno::EPERM);
+        m.probes.nobody = Attempt::Errno(Errno::ESRCH);
+        m.node.yama = Reading::Read(1);
+        let text = words(&m, oracle::verdict(&m));
+        let heads: Vec<_> = text.lines().map(|l| l.split(':').next().unwrap().trim()).collect();
+        for head in ["blocker  uid", "then     yama", "perhaps  lsm"] {
+            assert!(heads.contains(&head), "{head}: {text}");
+        }
+        assert!(
+            text.contains("(you, the namespace's owner)") && text.contains("label runtime (enforce)"),
+            "{text}"
+        );
+        assert!(text.contains("debugger gdb\n"), "{text}");
     }
 }

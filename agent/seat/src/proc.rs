@@ -74,6 +74,17 @@ pub(crate) fn process(pid: u32, dir: &str) -> Process {
             Ok(found) => Reading::Read(Uid(found.uid())),
             Err(e) => Reading::Denied(errno(&e)),
         },
+        user_ns: match std::fs::metadata(format!("{dir}/ns/user")) {
+            Ok(found) => Reading::Read(found.ino()),
+            Err(e) => Reading::Denied(errno(&e)),
+        },
+        kernel_thread: match reading(&format!("{dir}/stat")) {
+            Reading::Read(stat) => {
+                is_kernel_thread(&stat).map_or(Reading::Denied(Errno::EINVAL), Reading::Read)
+            }
+            Reading::Denied(e) => Reading::Denied(e),
+            Reading::NotTried => Reading::NotTried,
+        },
         ..Process::default()
     };
     match text(&status_path) {
@@ -81,6 +92,13 @@ pub(crate) fn process(pid: u32, dir: &str) -> Process {
         Err(e) => deny(&mut process, errno(&e)),
     }
     process
+}
+
+/// `PF_KTHREAD` among the flags of `stat`, the seventh field behind the name, which may hold anything.
+fn is_kernel_thread(stat: &str) -> Option<bool> {
+    const PF_KTHREAD: u32 = 0x0020_0000;
+    let flags: u32 = stat.rsplit_once(')')?.1.split_ascii_whitespace().nth(6)?.parse().ok()?;
+    Some(flags & PF_KTHREAD != 0)
 }
 
 fn fill(process: &mut Process, status: &Status) {
@@ -252,6 +270,15 @@ mod tests {
         assert_eq!(own.uid(), Some(crate::runtime::own_uid()));
         assert!(own.cap_eff.value().is_some() && own.seccomp.value().is_some());
         assert!(own.owner.value().is_some() && own.uid_map.value().is_some());
+    }
+
+    #[test]
+    fn a_thread_of_the_kernels_own_is_told_by_its_flags_whatever_its_name_is() {
+        let stat = |flags: u32| format!("2 (a) b) (c) S 0 0 0 0 -1 {flags} 0 0 0");
+        assert_eq!(is_kernel_thread(&stat(2_129_984)), Some(true));
+        assert_eq!(is_kernel_thread(&stat(4_194_560)), Some(false));
+        assert_eq!(is_kernel_thread("2 (x"), None);
+        assert_eq!(process(1, "/proc/self").kernel_thread, Reading::Read(false));
     }
 
     #[test]

@@ -221,7 +221,13 @@ fn no_line_is_too_wide_and_no_hostile_text_reaches_the_terminal() {
     report.seat.version = Some(evil.clone());
     report.warnings = vec![evil.clone(); 2];
     report.supports.live_attach.why = evil.clone();
-    report.blocker = Some(oracle::Blocker { kind: oracle::Kind::Lsm, detail: evil.clone(), remedy: evil });
+    report.blocker = Some(oracle::Blocker {
+        kind: oracle::Kind::Lsm,
+        detail: evil.clone(),
+        remedy: evil,
+        who: Vec::new(),
+        certain: true,
+    });
     for width in [40, 60, 80] {
         let text = rendered(&report, Style { width, color: false });
         for line in text.lines() {
@@ -280,6 +286,8 @@ fn a_remedy_names_the_pod_and_changes_no_other_word() {
         kind: oracle::Kind::Lsm,
         detail: "POD".into(),
         remedy: remedy.into(),
+        who: vec![oracle::Who::User],
+        certain: true,
     };
     for (remedy, named) in [
         ("podbench attach POD --new --target-uid 7", "podbench attach api --new --target-uid 7"),
