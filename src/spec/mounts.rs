@@ -1,6 +1,7 @@
 //! Which of the pod's volumes a seat sees. A pod's volumes are fixed when it is made, so a seat can
 //! only mount what is declared.
 
+use podbench_contract::session::{AGENT, SSHD};
 use serde_json::{Value, json};
 
 use crate::cli::Mount;
@@ -12,8 +13,7 @@ pub const HOME_VOLUME: &str = "podbench-home";
 pub const HOME_PATH: &str = "/home/podbench";
 
 /// What a seat needs where its image has it.
-const NEEDED: [&str; 6] =
-    ["/dev/shm", "/proc", "/run/podbench", "/usr/bin", "/usr/local/bin/podbench", "/usr/sbin"];
+const NEEDED: [&str; 6] = ["/dev/shm", "/proc", "/run/podbench", "/usr/bin", AGENT, SSHD];
 
 /// Would a volume mounted there hide what makes the container a seat? The node would then refuse to
 /// start it, or it would run somebody else's program.

@@ -47,7 +47,7 @@ fn the_golden_runs_still_come_about() {
 #[test]
 fn the_golden_runs_without_a_policy_still_come_about() {
     let ns = Namespace::scratch("golden-open");
-    ns.zoo(&["odd-ids", "crash", "stuck-init", "mesh", "hostile"]);
+    ns.zoo(&["odd-ids", "crash", "stuck-init", "mesh", "hostile", "root"]);
     let server = ns.cluster.version();
     let config = ns.observer();
     // A home of its own for each run: what a golden holds is what that run wrote.
@@ -59,6 +59,10 @@ fn the_golden_runs_without_a_policy_still_come_about() {
     run("attach-initialising", 2, &["attach", "stuck-init"]);
     run("attach-mesh", 0, &["attach", "mesh"]);
     run("attach-hostile", 0, &["attach", "hostile"]);
+    run("attach-root", 0, &["attach", "root", "--reason", "INC-7: the queue grows"]);
+    let rules = "- apiGroups: [\"\"]\n  resources: [pods]\n  verbs: [get]\n";
+    let mut looker = Person::new(PODBENCH, &ns.kubeconfig_with("looker", rules), &ns.cluster.image);
+    live("attach-no-rights", &mut looker, &server, &["attach", "odd-ids"]).expect_code(2);
 }
 
 #[test]
