@@ -62,7 +62,7 @@ impl<'k> Around<'k> {
         if let Some(context) = &context {
             kubectl.pin(context);
         }
-        if whoami.is_none() && context.as_ref().is_some_and(|c| !c.plugin) {
+        if whoami.is_none() && context.as_ref().is_some_and(|c| c.plugin.is_none()) {
             whoami = kubectl.whoami().ok();
         }
         Ok(Self { context, whoami })
@@ -162,12 +162,25 @@ pub(super) fn pod_of(
             Query::Name(name) => among(session, name, prompt)?,
             Query::Nothing | Query::Owner(..) => return Err(Failure::cluster(words)),
         },
-        Err(error) => return Err(denied(error, &query)),
+        Err(error) => {
+            let plugin = context
+                .as_ref()
+                .and_then(|c| c.plugin.as_deref())
+                .filter(|_| matches!(error, Error::Deadline { .. }));
+            let failure = denied(error, &query);
+            return Err(match plugin {
+                Some(program) => failure.because(format!(
+                    "the kubeconfig has its credentials from `{}`, and nothing was answered until it had ended",
+                    escape(program, 200)
+                )),
+                None => failure,
+            });
+        }
     };
     let context = context.unwrap_or_else(|| Context {
         name: String::new(),
         namespace: pod.namespace().to_owned(),
-        plugin: false,
+        plugin: None,
     });
     kubectl.pin(&context);
     let (owner, warnings) = owner(kubectl, whoami)?;

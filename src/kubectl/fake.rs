@@ -84,6 +84,6 @@ pub(crate) fn kubectl(
     let calls = Calls::default();
     let runner = Box::new(Fake { answer, calls: Arc::clone(&calls) });
     let kubectl = Kubectl::new(Scope::default(), runner, Transcript::default(), false);
-    kubectl.pin(&Context { name: "ctx".into(), namespace: "demo".into(), plugin: false });
+    kubectl.pin(&Context { name: "ctx".into(), namespace: "demo".into(), plugin: None });
     (kubectl, calls)
 }

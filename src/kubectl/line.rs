@@ -113,7 +113,7 @@ mod tests {
         };
         let (mut kubectl, _) = fake::kubectl(|_, _| fake::ok(""));
         kubectl.scope = Scope { cluster, ..Scope::default() };
-        kubectl.pin(&Context { name: "prod".into(), namespace: "demo".into(), plugin: false });
+        kubectl.pin(&Context { name: "prod".into(), namespace: "demo".into(), plugin: None });
         kubectl
     }
 

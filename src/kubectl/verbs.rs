@@ -25,8 +25,8 @@ pub struct Context {
     pub name: String,
     /// The namespace that counts when nobody names one.
     pub namespace: String,
-    /// Credentials come from a plugin, which may ask a person.
-    pub plugin: bool,
+    /// The program that gives credentials, which may ask a person, or hang.
+    pub plugin: Option<String>,
 }
 
 impl Kubectl {
@@ -258,8 +258,15 @@ fn read_context(bytes: &[u8]) -> Result<Context, Error> {
             .unwrap_or(text("/current-context"))
             .to_owned(),
         namespace: namespace.to_owned(),
-        plugin: user.is_some_and(|u| u.get("exec").is_some() || u.get("auth-provider").is_some()),
+        plugin: user.and_then(plugin),
     })
+}
+
+/// What a kubeconfig's user runs for its credentials.
+fn plugin(user: &Value) -> Option<String> {
+    let name = |of: &Value, field: &str| of.get(field).and_then(Value::as_str).unwrap_or("?").to_owned();
+    let exec = user.get("exec").map(|exec| name(exec, "command"));
+    exec.or_else(|| user.get("auth-provider").map(|provider| name(provider, "name")))
 }
 
 /// What a watch says.

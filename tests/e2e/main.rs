@@ -15,6 +15,7 @@ mod correct;
 mod golden;
 mod hostile;
 mod input;
+mod kubeconfig;
 mod lossy;
 mod measure;
 mod patch;

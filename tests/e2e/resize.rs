@@ -114,7 +114,7 @@ fn restored(ns: &Namespace, person: &Person, mode: Mode) -> (usize, Restored) {
     let runner =
         Box::new(Real { program: "kubectl".into(), env: Vec::new(), interrupt: Interrupt::default() });
     let kubectl = Kubectl::new(scope, runner, Transcript::default(), false);
-    kubectl.pin(&Context { name: String::new(), namespace: ns.name.clone(), plugin: false });
+    kubectl.pin(&Context { name: String::new(), namespace: ns.name.clone(), plugin: None });
     let ui = Ui::new(&settings);
     let session = Session { settings: &settings, cluster: &cluster, kubectl: &kubectl, verb: "detach", ui };
     let mut pod = Pod::new(ns.get("pod", "app")).unwrap();
