@@ -163,14 +163,13 @@ pub(super) fn pod_of(
             Query::Nothing | Query::Owner(..) => return Err(Failure::cluster(words)),
         },
         Err(error) => {
-            let plugin = context
-                .as_ref()
-                .and_then(|c| c.plugin.as_deref())
-                .filter(|_| matches!(error, Error::Deadline { .. }));
+            let from_plugin =
+                matches!(error, Error::Deadline { .. } | Error::Refused(Refusal::Credentials(_)));
+            let plugin = context.as_ref().and_then(|c| c.plugin.as_deref()).filter(|_| from_plugin);
             let failure = denied(error, &query);
             return Err(match plugin {
                 Some(program) => failure.because(format!(
-                    "the kubeconfig has its credentials from `{}`, and nothing was answered until it had ended",
+                    "the kubeconfig has its credentials from `{}`, which kubectl runs first",
                     escape(program, 200)
                 )),
                 None => failure,

@@ -63,6 +63,9 @@ fn twenty_pods_at_once_are_twenty_hosts_and_no_file_is_lost() {
     assert_eq!((known.len(), known.iter().collect::<BTreeSet<_>>().len()), (20, 20), "{known:?}");
     let files = stanzas(&person);
     assert_eq!(files.len(), 20, "{files:?}");
+    let root = std::fs::read_dir(person.home().join(".podbench")).unwrap().flatten();
+    let names: Vec<String> = root.map(|e| e.file_name().to_string_lossy().into_owned()).collect();
+    assert!(!names.iter().any(|n| n.ends_with(".tmp")), "a temporary is left: {names:?}");
     assert!(
         files.iter().all(|f| f.ends_with(".conf") && !f.starts_with('.')),
         "a temporary is left: {files:?}"
@@ -96,13 +99,14 @@ fn names_that_read_alike_and_clusters_of_one_name_are_hosts_of_their_own() {
     // Another kubeconfig, whose context has the same name and leads to the same pod by another way.
     let other = person.home().join("other.kubeconfig");
     let kubeconfig = std::fs::read_to_string(person.home().join(".kube/config")).unwrap();
-    std::fs::write(&other, kubeconfig).unwrap();
+    assert!(kubeconfig.contains("127.0.0.1"), "the cluster has another address");
+    std::fs::write(&other, kubeconfig.replace("127.0.0.1", "localhost")).unwrap();
     let again = person.attach(&["one", "--context", &near.name, "--kubeconfig", "other.kubeconfig"]);
     assert_eq!(text(&again, "/pod/uid"), text(&reports[1], "/pod/uid"));
+    // It is the same pod: one host, which goes the way that was taken last.
+    assert_eq!(alias(&again), alias(&reports[1]));
+    person.hang_up(&alias(&again));
     person.ssh(&[&alias(&again), "true"]).expect_code(0);
-    // The first way leads there still.
-    person.hang_up(&alias(&reports[1]));
-    person.ssh(&[&alias(&reports[1]), "true"]).expect_code(0);
     assert_eq!(hosts(&person).len(), 3, "one line for each pod's seat");
 }
 
@@ -118,6 +122,7 @@ fn a_pod_made_anew_keeps_its_alias_and_its_old_key_is_never_taken_for_the_new_on
     ns.pods(&[pod("app", 1234, 2000)]);
     person.hang_up(&alias(&before));
     assert_eq!(person.ssh(&[&alias(&before), "true"]).code, 255, "there is no seat in the new pod yet");
+    let key = std::fs::read_to_string(person.home().join(".podbench/known_hosts")).unwrap();
     let after = person.attach(&["app"]);
     assert_eq!(alias(&after), alias(&before));
     assert_ne!(text(&after, "/pod/uid"), text(&before, "/pod/uid"));
@@ -125,6 +130,13 @@ fn a_pod_made_anew_keeps_its_alias_and_its_old_key_is_never_taken_for_the_new_on
     let new = hosts(&person);
     assert_eq!(new.len(), 1, "{new:?}");
     assert_ne!(old, new, "the new pod's key stands under the old pod's name");
+    // With the old pod's key under the new pod's name, ssh refuses the new pod.
+    let wrong = key.replace(&old[0], &new[0]);
+    std::fs::write(person.home().join(".podbench/known_hosts"), wrong).unwrap();
+    person.hang_up(&alias(&after));
+    let said = person.ssh(&[&alias(&after), "true"]);
+    assert_eq!(said.code, 255);
+    assert!(said.stderr.contains("HOST IDENTIFICATION HAS CHANGED"), "{}", said.stderr);
 }
 
 #[test]

@@ -13,6 +13,7 @@ use podbench_test_support::pods::pod;
 use podbench_test_support::process::run;
 use serde_json::{Value, json};
 
+use crate::terminal::on_a_terminal;
 use crate::world::{PODBENCH, text};
 
 fn world(what: &str) -> (Namespace, Person, Value) {
@@ -178,25 +179,55 @@ fn a_credential_plugin_that_sleeps_talks_nonsense_or_fails_is_named_and_bounded(
 }
 
 #[test]
-fn a_token_of_twenty_seconds_is_had_anew_when_ssh_connects() {
-    let (_ns, person, config) = world("kc-token");
-    let program = person.home().join("short token");
+fn a_credential_plugin_that_asks_a_person_has_the_terminal() {
+    let (ns, person, config) = world("kc-ask");
+    let program = person.home().join("corp-login");
     let token = text(&config, "/users/0/user/token");
+    // Asked once: as such programs do, it keeps what it got.
     executable(
         &program,
         &format!(
-            "#!/bin/sh\necho x >> {}/asked\ncat <<E\n{{\"apiVersion\":\"client.authentication.k8s.io/v1\",\"kind\":\"ExecCredential\",\
-             \"status\":{{\"token\":\"{token}\",\"expirationTimestamp\":\"$(date -u -d '+20 seconds' +%Y-%m-%dT%H:%M:%SZ)\"}}}}\nE\n",
+            "#!/bin/sh\nkept={0}/kept\nif [ ! -e $kept ]; then\n  printf 'one-time code: ' >&2\n  read code </dev/tty || exit 9\n  \
+             [ \"$code\" = 4711 ] || {{ echo 'wrong code' >&2; exit 8; }}\n  touch $kept\nfi\n\
+             echo '{{\"apiVersion\":\"client.authentication.k8s.io/v1\",\"kind\":\"ExecCredential\",\"status\":{{\"token\":\"{token}\"}}}}'\n",
             person.home().display()
         ),
     );
     std::fs::write(person.home().join(".kube/config"), with_plugin(&config, &program)).unwrap();
+    let screen =
+        on_a_terminal(&person, "\"$PODBENCH\" attach app; echo rc=$?", "one-time code: ", &["4711\r"]);
+    assert!(screen.contains("rc=0") && screen.contains("podbench-1"), "{screen}");
+    assert_eq!(screen.matches("one-time code").count(), 1, "a person was asked twice: {screen}");
+    // Nobody can be asked beneath ssh; the code is kept.
+    let alias = format!("podbench-{}-app-1", ns.name);
+    assert_eq!(ssh_from_nothing(&person, &alias), 0);
+}
+
+#[test]
+fn a_token_that_has_ended_meanwhile_is_had_anew_when_ssh_connects() {
+    let (ns, person, config) = world("kc-token");
+    let program = person.home().join("short token");
+    // The token itself is in a file, and says that it ends in twenty seconds.
+    executable(
+        &program,
+        &format!(
+            "#!/bin/sh\ncat <<E\n{{\"apiVersion\":\"client.authentication.k8s.io/v1\",\"kind\":\"ExecCredential\",\
+             \"status\":{{\"token\":\"$(cat {}/token)\",\"expirationTimestamp\":\"$(date -u -d '+20 seconds' +%Y-%m-%dT%H:%M:%SZ)\"}}}}\nE\n",
+            person.home().display()
+        ),
+    );
+    let token = |text: &str| std::fs::write(person.home().join("token"), text).unwrap();
+    token(text(&config, "/users/0/user/token"));
+    std::fs::write(person.home().join(".kube/config"), with_plugin(&config, &program)).unwrap();
     let alias = alias(&person.attach(&["app"]));
-    let asked = || std::fs::read_to_string(person.home().join("asked")).unwrap().lines().count();
-    let before = asked();
-    std::thread::sleep(Duration::from_secs(21));
+    // A stanza that kept the first token would get in now.
+    token("ended");
+    assert_eq!(person.ssh(&["-S", "none", &alias, "true"]).code, 255);
+    token(&ns.kubectl(&["create", "token", "observer"]).text());
     person.ssh(&["-S", "none", &alias, "true"]).expect_code(0);
-    assert!(asked() > before, "the plugin wasn't asked again");
+    let stanza =
+        std::fs::read_to_string(person.home().join(format!(".podbench/config.d/{alias}.conf"))).unwrap();
+    assert!(!stanza.contains(text(&config, "/users/0/user/token")), "a token is on the disk");
 }
 
 /// A CONNECT proxy on loopback; how many connections it carried.
@@ -249,8 +280,8 @@ fn a_proxy_in_the_kubeconfig_is_used_and_one_with_a_password_in_the_environment_
 
     let transcript = person.home().join("transcript");
     person.env.push(("PODBENCH_TRANSCRIPT".into(), transcript.display().to_string()));
-    person.env.push(("HTTPS_PROXY".into(), "http://me:secret@proxy.invalid:3128".into()));
+    person.env.push(("HTTPS_PROXY".into(), "http://me:hunter2@proxy.invalid:3128".into()));
     let said = person.podbench(&["attach", "app"]).expect_code(2);
-    assert!(said.stderr.contains("proxy-url") && !said.stderr.contains("secret"), "{}", said.stderr);
+    assert!(said.stderr.contains("proxy-url") && !said.stderr.contains("hunter2"), "{}", said.stderr);
     assert!(!transcript.exists(), "the cluster was asked");
 }

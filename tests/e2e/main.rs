@@ -26,6 +26,7 @@ mod resize;
 mod serial;
 mod sshd;
 mod startup;
+mod terminal;
 mod transport;
 mod undo;
 mod wait_start;

@@ -59,12 +59,28 @@ fn an_image_that_is_no_seat_image_is_told_from_one_of_another_architecture() {
         &["/usr/local/bin/podbench", "podbench.test/static:1 isn't a seat image", "podbench-1 is burnt"],
     );
     let image = ns.cluster.image.clone();
+    // A volume over the agent is nothing that podbench lets anybody ask for; a policy may add one.
+    person.podbench(&["attach", "foreign", "--mount", "agent:/usr/local/bin"]).expect_code(2);
+    let over = r#"[{"name": "agent", "mountPath": "/usr/local/bin"}]"#;
+    let policies = Policies::apply(&ns, &mutates(&ns, "foreign", &put("true", "/volumeMounts", over)));
+    policies.in_force("foreign", &json!({"name": "probe", "image": "x"}), |ran| {
+        ran.stdout.contains("/usr/local/bin")
+    });
     let said = refused(
         &person,
-        &["foreign", "--mount", "agent:/usr/local/bin"],
+        &["foreign"],
         &["exec format error", &image, "another architecture", "podbench-1 is burnt"],
     );
+    drop(policies);
     assert!(!said.stderr.contains("isn't a seat image"), "{}", said.stderr);
+    eventually("the policy is gone", Duration::from_secs(20), || {
+        // The dead seat keeps what the policy gave it.
+        let pod = ns.rehearse("foreign", &json!({"name": "probe", "image": "x"})).json();
+        let seats =
+            pod.pointer("/spec/ephemeralContainers").and_then(Value::as_array).cloned().unwrap_or_default();
+        let probe = seats.iter().find(|c| c["name"] == "probe")?.clone();
+        probe.get("volumeMounts").is_none().then_some(())
+    });
     // The dead seat is never entered, and the next one has a name of its own.
     let report = person.attach(&["foreign"]);
     assert_eq!(
