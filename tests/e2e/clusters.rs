@@ -64,8 +64,8 @@ fn twenty_pods_at_once_are_twenty_hosts_and_no_file_is_lost() {
     let files = stanzas(&person);
     assert_eq!(files.len(), 20, "{files:?}");
     let root = std::fs::read_dir(person.home().join(".podbench")).unwrap().flatten();
-    let names: Vec<String> = root.map(|e| e.file_name().to_string_lossy().into_owned()).collect();
-    assert!(!names.iter().any(|n| n.ends_with(".tmp")), "a temporary is left: {names:?}");
+    let left: Vec<String> = root.map(|e| e.file_name().to_string_lossy().into_owned()).collect();
+    assert!(!left.iter().any(|n| n.ends_with(".tmp")), "a temporary is left: {left:?}");
     assert!(
         files.iter().all(|f| f.ends_with(".conf") && !f.starts_with('.')),
         "a temporary is left: {files:?}"
