@@ -109,7 +109,7 @@ impl Report<'_> {
             measurement: m.cloned(),
             ssh: self.ssh,
             resized: None,
-            calls: calls(session),
+            calls: session.calls(),
             warnings,
         }
     }
@@ -122,11 +122,6 @@ fn pod(picked: &pick::Picked) -> wire::Pod {
         node: picked.pod.node().to_owned(),
         why: picked.why.clone(),
     }
-}
-
-fn calls(session: &Session<'_>) -> wire::Calls {
-    let wall_ms = if session.settings.frozen_clock { 0 } else { session.kubectl.elapsed_ms() };
-    wire::Calls { kubectl: session.kubectl.calls(), wall_ms }
 }
 
 /// The way in: what was written or is to be printed.

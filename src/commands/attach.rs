@@ -151,11 +151,13 @@ fn flow(
     // Boxes 5 and 6: a running seat, else the ladder.
     let wanted =
         Wanted { ceiling: args.max_rung, require: args.require, uid: args.target_uid, gid: args.target_gid };
+    let mut unused = Vec::new();
     let mut seat = if args.new || args.is_dry_run() {
         None
     } else {
         let (found, notes) = reuse::find(&picked.pod, &plan, ids, wanted);
-        warnings.extend(notes);
+        warnings.extend(notes.iter().map(ToString::to_string));
+        unused = notes;
         warnings.extend(found.as_ref().and_then(|f| explain::below_ceiling(args.max_rung, f)));
         found.map(|f| reused(&mut steps, f))
     };
@@ -165,7 +167,12 @@ fn flow(
         session.progress("landing a seat");
         let facts = facts(args, &picked.pod, &target.name, ids);
         match walk(args, session, &mut picked.pod, &mut plan, facts, &mut steps, &mut warnings)? {
-            Walk::Landed(landed) => seat = Some(landed),
+            Walk::Landed(landed) => {
+                // Said before anybody knew what a policy makes of a seat.
+                let wrong = unused.iter().find(|note| note.name == landed.name).map(ToString::to_string);
+                warnings.retain(|warning| Some(warning) != wrong.as_ref());
+                seat = Some(landed);
+            }
             Walk::WouldLand(rung, name) => {
                 let walked = (steps, warnings);
                 let report = assemble::dry_run(session, &picked, &target, &plan, ids, (name, rung), walked);
@@ -349,17 +356,10 @@ fn walk(
 ) -> Result<Walk, Failure> {
     let mut ladder = Ladder::new(facts);
     let landing = Landing::new(session.kubectl, args.timeout).reusing(!args.new);
-    let walked = landing.walk(pod, plan, &mut ladder);
-    let walked = walked.map_err(|e| explain::cut_off(session, pod, landing.written.get(), e))?;
-    steps.extend(ladder.steps().iter().cloned());
-    warnings.extend(ladder.warnings().iter().cloned());
-    match walked {
+    let walked = climb(&landing, pod, plan, &mut ladder, steps, warnings);
+    match walked.map_err(|e| explain::cut_off(session, pod, landing.written.get(), e))? {
         Walked::Landed(name, rung) => Ok(Walk::Landed(Seat { name, rung, reused: false })),
-        Walked::Running(found) => {
-            // Said before anybody knew what a policy makes of a seat.
-            warnings.retain(|w| !w.starts_with(&format!("{} runs and isn't used", found.name)));
-            Ok(Walk::Landed(reused(steps, found)))
-        }
+        Walked::Running(found) => Ok(Walk::Landed(reused(steps, found))),
         Walked::Ended(End::WouldLand(rung), name) => Ok(Walk::WouldLand(rung, name)),
         Walked::Ended(end, _) => {
             // A dry run that ends with a right that is missing.
@@ -367,6 +367,21 @@ fn walk(
             Err(explain::ended(session, pod, plan, &end, steps, ladder.refusals()))
         }
     }
+}
+
+/// Walks the ladder, and keeps what was walked whichever way it ends.
+fn climb(
+    landing: &Landing<'_>,
+    pod: &mut Pod,
+    plan: &mut Plan,
+    ladder: &mut Ladder,
+    steps: &mut Vec<Step>,
+    warnings: &mut Vec<String>,
+) -> Result<Walked, Error> {
+    let walked = landing.walk(pod, plan, ladder);
+    steps.extend(ladder.steps().iter().cloned());
+    warnings.extend(ladder.warnings().iter().cloned());
+    walked
 }
 
 fn ask(
@@ -429,10 +444,7 @@ fn correct(
     // One rung and no other: the seat at hand is as good as any lower one.
     let mut ladder = Ladder::new(facts).only(Rung::Degraded);
     let landing = Landing::new(session.kubectl, args.timeout).reusing(true);
-    let walked = landing.walk(pod, plan, &mut ladder);
-    steps.extend(ladder.steps().iter().cloned());
-    warnings.extend(ladder.warnings().iter().cloned());
-    match walked {
+    match climb(&landing, pod, plan, &mut ladder, steps, warnings) {
         Ok(Walked::Landed(name, rung)) => Ok(Some(Seat { name, rung, reused: false })),
         Ok(Walked::Running(found)) => Ok(Some(reused(steps, found))),
         Err(Error::Interrupted) => Err(Error::Interrupted.into()),
@@ -448,7 +460,6 @@ fn correct(
 #[cfg(test)]
 mod tests {
     use podbench_contract::ids::{Gid, Uid};
-    use podbench_contract::keys::PublicKey;
     use serde_json::json;
 
     use super::*;
@@ -482,24 +493,7 @@ mod tests {
         };
         let cli = cli::parse(["podbench", "attach", "api"].map(Into::into)).unwrap();
         let Verb::Attach(args) = cli.verb else { panic!("another verb") };
-        let mut plan = Plan {
-            image: "seat:1".into(),
-            pull: "IfNotPresent",
-            target: "app".into(),
-            target_id: None,
-            containers: vec!["app".into()],
-            owner: Some("me".into()),
-            node: "node1".into(),
-            host_network: false,
-            key: PublicKey::parse(
-                "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIKHEChAgLwFqB3pJzkGm2E7VJ0sL9hVYx4kq0J3j5m1p me",
-            )
-            .unwrap(),
-            mounts: Vec::new(),
-            resized: Vec::new(),
-            reason: None,
-            patch: None,
-        };
+        let mut plan = Plan { target_id: None, ..Plan::sample() };
         let mut pod = Pod::new(value).unwrap();
         let facts = facts(&args, &pod, "app", Ids { uid: Some(Uid(7)), gid: Some(Gid(7)) });
         let (mut steps, mut warnings) = (Vec::new(), Vec::new());

@@ -101,7 +101,7 @@ pub(super) fn run(
     taken.known_hosts.extend(swept.known_hosts);
     let gone: Vec<&str> = gone.iter().map(String::as_str).collect();
     taken.files.extend(disk::forget_pods(session.settings, &gone, mode)?.files);
-    let mut cost = seats::calls(session);
+    let mut cost = session.calls();
     cost.kubectl += calls;
     let nothing = checked == 0 && here.unlisted.is_some();
     let failure = here.failure.take().or_else(|| {

@@ -121,7 +121,7 @@ pub(super) fn run(
     let (files, bytes) = size(&landed);
     let value = json!({
         "schema": "podbench/cp/v1", "from": from, "to": to, "files": files, "bytes": bytes,
-        "calls": {"kubectl": session.kubectl.calls(), "wallMs": session.kubectl.elapsed_ms()},
+        "calls": session.calls(),
     });
     Ok(Answer::Value(value, String::new()).into())
 }
@@ -134,7 +134,7 @@ struct Transfer<'a> {
 
 impl Transfer<'_> {
     fn batch(&self, lines: &[String]) -> Result<(), NoTransfer> {
-        self.sftp.batch(self.way.host(), lines, || {})
+        self.sftp.batch(self.way.host(), lines)
     }
 
     /// Is it a folder in the seat? ssh's own trouble shows in the transfer that follows.

@@ -1,4 +1,4 @@
-use podbench_contract::ids::{ContainerId, Gid, Uid};
+use podbench_contract::ids::{Gid, Uid};
 use podbench_contract::keys::PublicKey;
 use serde_json::{Value, json};
 
@@ -23,19 +23,10 @@ fn spec(n: u32, owner: &str) -> Value {
 
 fn spec_beside(n: u32, owner: &str, target: &str) -> Value {
     let plan = Plan {
-        image: "seat:1".into(),
-        pull: "IfNotPresent",
         target: target.into(),
-        target_id: ContainerId::parse("0123456789abcdef").ok(),
-        containers: vec!["app".into()],
         owner: Some(owner.into()),
-        node: "node1".into(),
-        host_network: false,
         key: PublicKey::parse(KEY).unwrap(),
-        mounts: Vec::new(),
-        resized: Vec::new(),
-        reason: None,
-        patch: None,
+        ..Plan::sample()
     };
     let security =
         Security::Degraded { uid: NonRoot::new(Uid(7)).unwrap(), gid: Some(Gid(7)), seccomp: None };

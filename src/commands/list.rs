@@ -67,7 +67,7 @@ pub(super) fn run(args: &cli::List, session: &Session<'_>) -> Result<Done, Failu
         pods: pods.len(),
         seats: rows,
         not_ours,
-        calls: seats::calls(session),
+        calls: session.calls(),
         warnings: warning.into_iter().collect(),
     };
     session.ui.clear();

@@ -52,6 +52,7 @@ use crate::kubectl::line::Line;
 use crate::kubectl::run::{Interrupt, Real};
 use crate::kubectl::transcript::Transcript;
 use crate::report;
+use crate::report::attach::Calls;
 use crate::report::style::Style;
 use crate::settings::{Cluster, Settings};
 use crate::ssh::sftp::Sftp;
@@ -112,6 +113,13 @@ impl Session<'_> {
             self.settings.config.lines(context).iter().for_each(|line| self.ui.note(line));
         }
         self.settings.config.of(Some(context))
+    }
+
+    /// What it cost so far.
+    #[must_use]
+    pub fn calls(&self) -> Calls {
+        let wall_ms = if self.settings.frozen_clock { 0 } else { self.kubectl.elapsed_ms() };
+        Calls { kubectl: self.kubectl.calls(), wall_ms }
     }
 
     /// ` in namespace x`, where it is known.
@@ -274,11 +282,6 @@ pub fn printed(answer: &Answer, output: Output, settings: &Settings) -> Result<S
         (Answer::Text(text), _) | (Answer::Value(_, text), Output::Text) => text.clone(),
         (Answer::Value(value, _), Output::Json) => escape_json(&format!("{value:#}\n")),
         (Answer::Attach(report), Output::Text) => report::text::attach(report, Style::stdout(settings)),
-        (Answer::Attach(report), Output::Json) => {
-            let value = serde_json::to_value(report).map_err(|e| {
-                Failure::new(Kind::Bug, "the report can't be written as JSON").because(e.to_string())
-            })?;
-            escape_json(&format!("{value:#}\n"))
-        }
+        (Answer::Attach(report), Output::Json) => escape_json(&format!("{:#}\n", to_value(report)?)),
     })
 }

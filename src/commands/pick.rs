@@ -12,6 +12,7 @@ use crate::error::Failure;
 use crate::kubectl::refusal::Refusal;
 use crate::kubectl::{Context, Error, Kubectl, Started, plugin};
 use crate::pod::{Pod, State, is_dns};
+use crate::report::table::Table;
 use crate::report::time::{age, seconds};
 use crate::seat::inventory::Inventory;
 
@@ -108,17 +109,10 @@ pub(super) fn exactly(session: &Session<'_>, name: &str) -> Result<Exact, Failur
     let kubectl = session.kubectl;
     let first = kubectl.get_pod(name)?;
     let Around { context, whoami } = Around::ask(session)?;
-    let here = |namespace: &str| Context { namespace: namespace.to_owned(), ..Context::default() };
     match first.finish() {
-        Ok(value) => {
-            let pod = one(value)?;
-            let context = context.unwrap_or_else(|| here(pod.namespace()));
-            kubectl.pin(&context);
-            let (owner, warnings) = owner(kubectl, whoami)?;
-            Ok(Exact::Pod(Box::new(Picked { pod, why: None, context, owner, warnings })))
-        }
+        Ok(value) => Ok(Exact::Pod(Box::new(picked(kubectl, one(value)?, None, context, whoami)?))),
         Err(Error::Refused(Refusal::NotFound(words))) => {
-            let context = context.unwrap_or_else(|| here(kubectl.namespace().unwrap_or_default()));
+            let context = context.unwrap_or_else(|| nameless(kubectl.namespace().unwrap_or_default()));
             Ok(Exact::Gone { context, words })
         }
         Err(error) => Err(error.into()),
@@ -176,14 +170,26 @@ pub(super) fn pod_of(
             });
         }
     };
-    let context = context.unwrap_or_else(|| Context {
-        name: String::new(),
-        namespace: pod.namespace().to_owned(),
-        plugin: None,
-    });
+    picked(kubectl, pod, why, context, whoami)
+}
+
+/// The pod, and what was asked around it.
+fn picked(
+    kubectl: &Kubectl,
+    pod: Pod,
+    why: Option<String>,
+    context: Option<Context>,
+    whoami: Option<Started<'_, String>>,
+) -> Result<Picked, Failure> {
+    let context = context.unwrap_or_else(|| nameless(pod.namespace()));
     kubectl.pin(&context);
     let (owner, warnings) = owner(kubectl, whoami)?;
     Ok(Picked { pod, why, context, owner, warnings })
+}
+
+/// The context of whoever has no kubeconfig.
+fn nameless(namespace: &str) -> Context {
+    Context { namespace: namespace.to_owned(), ..Context::default() }
 }
 
 /// Who is asking. A failure that passes isn't an answer: without an owner every run would land one
@@ -487,21 +493,19 @@ fn row(pod: &Pod) -> [String; 4] {
         State::Waiting { reason, .. } if !reason.is_empty() => Some(reason),
         _ => None,
     });
-    let deleting = pod.value().pointer("/metadata/deletionTimestamp").is_some();
-    let status =
-        if deleting { "Terminating".to_owned() } else { waiting.unwrap_or_else(|| escape(pod.phase(), 40)) };
+    let status = if pod.is_being_deleted() {
+        "Terminating".to_owned()
+    } else {
+        waiting.unwrap_or_else(|| escape(pod.phase(), 40))
+    };
     let age = seconds(pod.created()).map_or_else(|| "?".to_owned(), age);
     [pod.name().to_owned(), format!("{ready}/{}", regular.len()), status, age]
 }
 
 fn table(rows: &[[String; 4]]) -> String {
-    let head = ["NAME", "READY", "STATUS", "AGE"].map(str::to_owned);
-    let width = |n: usize| {
-        rows.iter().chain([&head]).filter_map(|r| r.get(n)).map(|c| c.chars().count()).max().unwrap_or(0)
-    };
-    let [name, ready, status] = [width(0), width(1), width(2)];
-    let line = |[a, b, c, d]: &[String; 4]| format!("{a:name$}  {b:ready$}  {c:status$}  {d}");
-    std::iter::once(&head).chain(rows).map(line).collect::<Vec<_>>().join("\n")
+    let rows = rows.iter().map(|row| row.to_vec()).collect();
+    let table = Table { head: vec!["NAME", "READY", "STATUS", "AGE"], rows, shrinks: 0 };
+    table.text(None).trim_end().to_owned()
 }
 
 #[cfg(test)]

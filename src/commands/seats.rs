@@ -13,7 +13,6 @@ use crate::kubectl::Error;
 use crate::kubectl::line::Line;
 use crate::kubectl::refusal::Refusal;
 use crate::pod::Pod;
-use crate::report::attach::Calls;
 use crate::report::seats::{self as wire, NotOurs, Stale, State};
 use crate::report::undo;
 use crate::seat::inventory::{Caller, Inventory, Seat};
@@ -85,12 +84,6 @@ pub(super) fn dead_end(stanza: &Stanza, pod: &Pod) -> Option<String> {
             _ => None,
         },
     }
-}
-
-/// What it cost so far.
-pub(super) fn calls(session: &Session<'_>) -> Calls {
-    let wall_ms = if session.settings.frozen_clock { 0 } else { session.kubectl.elapsed_ms() };
-    Calls { kubectl: session.kubectl.calls(), wall_ms }
 }
 
 /// How many seats of a pod are entered at once: each is a kubectl and a stream through the API server.

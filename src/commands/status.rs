@@ -4,7 +4,6 @@
 use podbench_contract::ids::{ContainerId, SeatName};
 use podbench_contract::measurement::Measurement;
 use podbench_contract::{env, oracle, resized};
-use serde_json::Value;
 
 use super::pick::Picked;
 use super::{Answer, Done, Session, ended, explain, pick, seats};
@@ -70,7 +69,7 @@ pub(super) fn run(args: &cli::Status, session: &Session<'_>) -> Result<Done, Fai
         seats: full,
         not_ours: seats::not_ours(pod, &inventory),
         stale: stale(session, &picked, &known)?,
-        calls: seats::calls(session),
+        calls: session.calls(),
         warnings: warnings(&picked),
     };
     session.ui.clear();
@@ -184,7 +183,7 @@ fn warnings(picked: &Picked) -> Vec<String> {
     if crate::pod::state::node_looks_dead(pod) {
         warnings.push(format!("node {} may not answer: what runs there may be old news", pod.node()));
     }
-    if pod.value().pointer("/metadata/deletionTimestamp").is_some_and(Value::is_string) {
+    if pod.is_being_deleted() {
         warnings.push("the pod is being deleted, and its seats with it".to_owned());
     }
     warnings

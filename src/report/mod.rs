@@ -20,5 +20,5 @@ pub mod text;
 pub mod undo;
 pub mod warnings;
 
-mod table;
+pub(crate) mod table;
 pub(crate) mod time;

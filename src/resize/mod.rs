@@ -30,6 +30,7 @@ use crate::commands::Session;
 use crate::error::Failure;
 use crate::kubectl::{Error, Mode, Started};
 use crate::pod::{Container, Kind, Pod};
+use crate::seat::conflict;
 
 pub use journal::{Journalled, journalled};
 pub use restore::{Restored, restore};
@@ -146,7 +147,7 @@ fn attempt(
                     let resized = Some(Resized { container: target.to_owned(), changes, state });
                     return Ok(Outcome { resized, warnings: Vec::new() });
                 }
-                Put::Conflict if write::again(session.kubectl, pod, &mut conflicts)? => continue,
+                Put::Conflict if conflict::again(session.kubectl, pod, &mut conflicts)? => continue,
                 Put::Conflict => return Ok(Outcome::not(write::BUSY)),
                 Put::Refused(why) => return Ok(Outcome::not(why)),
             }
@@ -174,7 +175,7 @@ fn attempt(
                     Err(why) => why,
                 }
             }
-            Put::Conflict if write::again(session.kubectl, pod, &mut conflicts)? => {
+            Put::Conflict if conflict::again(session.kubectl, pod, &mut conflicts)? => {
                 journal::put_back(session.settings, pod, &before);
                 continue;
             }

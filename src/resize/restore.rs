@@ -11,6 +11,7 @@ use crate::commands::Session;
 use crate::error::Failure;
 use crate::kubectl::{Error, Mode};
 use crate::pod::Pod;
+use crate::seat::conflict;
 
 /// What became of a restore.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,7 +73,7 @@ pub fn restore(
         let patch = Patch::new(&entry.container, &steps);
         match write::put(session.kubectl, pod, &patch, mode)? {
             Put::Stored => break (changes, left, patch),
-            Put::Conflict if write::again(session.kubectl, pod, &mut conflicts)? => {}
+            Put::Conflict if conflict::again(session.kubectl, pod, &mut conflicts)? => {}
             Put::Conflict => return Ok(Restored::Refused { reason: write::BUSY.to_owned() }),
             Put::Refused(reason) => return Ok(Restored::Refused { reason }),
         }

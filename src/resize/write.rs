@@ -1,7 +1,5 @@
 //! The patch of `pods/resize`: one call, tied to the very object that the plan was made from.
 
-use std::time::Duration;
-
 use podbench_contract::resized::Share;
 use serde_json::{Map, Value, json};
 
@@ -11,9 +9,8 @@ use crate::commands::Session;
 use crate::kubectl::refusal::Refusal;
 use crate::kubectl::{Error, Kubectl, Mode, Started};
 use crate::pod::{Kind, Pod};
+use crate::seat::conflict;
 
-/// How often a write that lost a race is tried.
-const CONFLICTS: u32 = 5;
 /// Somebody else always came first.
 pub(super) const BUSY: &str = "somebody else writes to the pod all the time";
 
@@ -114,31 +111,11 @@ pub fn put_unless_changed(
             return Ok(Put::Conflict);
         }
         match put(kubectl, pod, change, Mode::Store)? {
-            Put::Conflict if again(kubectl, pod, &mut conflicts)? => {}
+            Put::Conflict if conflict::again(kubectl, pod, &mut conflicts)? => {}
             Put::Conflict => return Ok(Put::Refused(BUSY.to_owned())),
             end => return Ok(end),
         }
     }
-}
-
-/// Reads the pod anew after a conflict; false: it was tried often enough.
-///
-/// # Errors
-/// When the pod can't be read, or is another.
-pub fn again(kubectl: &Kubectl, pod: &mut Pod, conflicts: &mut u32) -> Result<bool, Error> {
-    if *conflicts == CONFLICTS {
-        return Ok(false);
-    }
-    *conflicts += 1;
-    std::thread::sleep(Duration::from_millis(20) * *conflicts);
-    let value = kubectl.get_pod(pod.name())?.finish()?;
-    let new = Pod::new(value).map_err(|e| Error::Answer { what: "a pod", why: e.to_string() })?;
-    if new.uid() != pod.uid() {
-        let words = format!("pod {} was replaced by another of the same name meanwhile", pod.name());
-        return Err(Error::Refused(Refusal::NotFound(words)));
-    }
-    *pod = new;
-    Ok(true)
 }
 
 /// One line: who said no, and what is missing.

@@ -1,4 +1,4 @@
-use podbench_contract::ids::{ContainerId, Gid};
+use podbench_contract::ids::Gid;
 use proptest::prelude::*;
 
 use super::*;
@@ -10,21 +10,8 @@ const KEY2: &str = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIKHEChAgLwFqB3pJzkGm2E7V
 
 /// A seat's spec, as attach authors it.
 fn spec(n: u32, owner: Option<&str>, key: &str, security: &Security) -> Value {
-    let plan = Plan {
-        image: "seat:1".into(),
-        pull: "IfNotPresent",
-        target: "app".into(),
-        target_id: ContainerId::parse("0123456789abcdef").ok(),
-        containers: vec!["app".into()],
-        owner: owner.map(str::to_owned),
-        node: "node1".into(),
-        host_network: false,
-        key: PublicKey::parse(key).unwrap(),
-        mounts: Vec::new(),
-        resized: Vec::new(),
-        reason: None,
-        patch: None,
-    };
+    let plan =
+        Plan { owner: owner.map(str::to_owned), key: PublicKey::parse(key).unwrap(), ..Plan::sample() };
     plan.container(SeatName::parse(&format!("podbench-{n}")).unwrap(), security)
 }
 

@@ -1,9 +1,6 @@
 //! Landing: each rung is rehearsed, compared, written with the resourceVersion kept, and waited for.
 
 use std::cell::Cell;
-use std::collections::hash_map::RandomState;
-use std::hash::{BuildHasher as _, Hasher as _};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use podbench_contract::ids::SeatName;
@@ -11,7 +8,7 @@ use podbench_contract::rung::Rung;
 use serde_json::Value;
 
 use super::reuse::{self, Found};
-use super::wait;
+use super::{conflict, wait};
 use crate::kubectl::refusal::{Refusal, Right};
 use crate::kubectl::{Error, Kubectl, Mode, Started};
 use crate::ladder::{End, Ladder, Next};
@@ -31,10 +28,6 @@ pub enum Walked {
     /// None does; with `--dry-run`, the name that the next one would have.
     Ended(End, SeatName),
 }
-
-/// How often a write that lost a race is tried: right after a landing about one in five meets the
-/// kubelet's own status write.
-const CONFLICTS: u32 = 5;
 
 /// What a walk needs besides the ladder.
 pub struct Landing<'k> {
@@ -237,33 +230,16 @@ fn put(
         let answer = kubectl.put_ephemeral(pod.namespace(), pod.name(), &body, mode, security.rung());
         match answer.and_then(Started::finish) {
             Ok(pod) => return Ok(Answered { name, sent, pod }),
-            Err(Error::Refused(Refusal::Conflict)) if conflicts < CONFLICTS => {
-                conflicts += 1;
-                thread::sleep(jitter(conflicts));
-                reread(kubectl, pod, plan).map_err(Put::Failed)?;
+            Err(Error::Refused(Refusal::Conflict)) => {
+                if !conflict::again(kubectl, pod, &mut conflicts).map_err(Put::Failed)? {
+                    return Err(Put::Refused(Refusal::Conflict, name));
+                }
+                plan.target_id = pod.container(&plan.target).and_then(|c| c.id());
             }
             Err(Error::Refused(refusal)) => return Err(Put::Refused(refusal, name)),
             Err(error) => return Err(Put::Failed(error)),
         }
     }
-}
-
-/// Between 10 and 40 milliseconds, longer after every conflict: two that meet shouldn't meet again.
-fn jitter(conflicts: u32) -> Duration {
-    let random = RandomState::new().build_hasher().finish() % 30;
-    Duration::from_millis((10 + random) * u64::from(conflicts))
-}
-
-fn reread(kubectl: &Kubectl, pod: &mut Pod, plan: &mut Plan) -> Result<(), Error> {
-    let value = kubectl.get_pod(pod.name())?.finish()?;
-    let new = Pod::new(value).map_err(|e| Error::Answer { what: "a pod", why: e.to_string() })?;
-    if new.uid() != pod.uid() {
-        let words = format!("pod {} was replaced by another of the same name meanwhile", pod.name());
-        return Err(Error::Refused(Refusal::NotFound(words)));
-    }
-    plan.target_id = new.container(&plan.target).and_then(|c| c.id());
-    *pod = new;
-    Ok(())
 }
 
 /// A `(Forbidden)` that names neither RBAC nor a policy is settled by asking.

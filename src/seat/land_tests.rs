@@ -1,7 +1,6 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use podbench_contract::ids::{Gid, Uid};
-use podbench_contract::keys::PublicKey;
 use serde_json::json;
 
 use super::*;
@@ -27,22 +26,7 @@ fn pod(version: &str, seats: &[&str]) -> Value {
 }
 
 fn plan() -> Plan {
-    let key = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIKHEChAgLwFqB3pJzkGm2E7VJ0sL9hVYx4kq0J3j5m1p me";
-    Plan {
-        image: "seat:1".into(),
-        pull: "IfNotPresent",
-        target: "app".into(),
-        target_id: None,
-        containers: vec!["app".into()],
-        owner: Some("me".into()),
-        node: "node1".into(),
-        host_network: false,
-        key: PublicKey::parse(key).unwrap(),
-        mounts: Vec::new(),
-        resized: Vec::new(),
-        reason: None,
-        patch: None,
-    }
+    Plan { target_id: None, ..Plan::sample() }
 }
 
 fn facts() -> Facts {

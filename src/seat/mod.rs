@@ -2,6 +2,7 @@
 //!
 //! - [`inventory`]: the seats that a pod has
 //! - [`land`]: rehearse, compare, write, wait
+//! - [`conflict`]: a write that lost a race
 //! - [`follow`]: a pod's changes, however they can be had
 //! - [`start`]: until the target runs
 //! - [`wait`]: from stored to running
@@ -9,6 +10,7 @@
 //! - [`measure`]: one exec answers everything
 //! - [`stop`]: asked to end, and waited for
 
+pub mod conflict;
 pub mod follow;
 pub mod inventory;
 pub mod land;

@@ -2,6 +2,8 @@
 //! may add ephemeral containers may have written, so only a container that podbench itself would
 //! have written is entered.
 
+use std::fmt;
+
 use podbench_contract::env;
 use podbench_contract::ids::{Gid, SeatName, Uid};
 use podbench_contract::keys::PublicKey;
@@ -36,10 +38,25 @@ pub struct Found {
     pub rung: Rung,
 }
 
+/// A running seat of the caller's that isn't entered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unused {
+    /// Its name.
+    pub name: SeatName,
+    /// Why not.
+    pub why: String,
+}
+
+impl fmt::Display for Unused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} runs and isn't used: {}", self.name, self.why)
+    }
+}
+
 /// The running seat to enter, and why others of the same owner can't be: the one on the highest
 /// rung, and of those the newest, since a corrected seat is newer than the one that it corrects.
 #[must_use]
-pub fn find(pod: &Pod, plan: &Plan, target: Ids, wanted: Wanted) -> (Option<Found>, Vec<String>) {
+pub fn find(pod: &Pod, plan: &Plan, target: Ids, wanted: Wanted) -> (Option<Found>, Vec<Unused>) {
     let mut notes = Vec::new();
     // What a patch makes of a container, only a rehearsal shows: see `twin`.
     if plan.patch.is_some() {
@@ -57,7 +74,7 @@ pub fn find(pod: &Pod, plan: &Plan, target: Ids, wanted: Wanted) -> (Option<Foun
         if let Some(why) = plan.differs(&seat) {
             // Somebody else's seat is no news.
             if env::OWNER.parse(seat.env(env::OWNER.name).as_deref()) == plan.owner {
-                notes.push(format!("{name} runs and isn't used: {why}"));
+                notes.push(Unused { name, why });
             }
             continue;
         }
@@ -66,7 +83,7 @@ pub fn find(pod: &Pod, plan: &Plan, target: Ids, wanted: Wanted) -> (Option<Foun
             continue;
         }
         if plan.owner.is_none() && !lets_in(&seat, &plan.key) {
-            notes.push(format!("{name} runs and isn't used: it names no owner, and its key isn't yours"));
+            notes.push(Unused { name, why: "it names no owner, and its key isn't yours".to_owned() });
             continue;
         }
         if best.as_ref().is_none_or(|b| rung >= b.rung) {

@@ -1,4 +1,3 @@
-use podbench_contract::ids::ContainerId;
 use serde_json::json;
 
 use super::*;
@@ -10,21 +9,11 @@ const KEY2: &str =
     "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIKHEChAgLwFqB3pJzkGm2E7VJ0sL9hVYx4kq0J3j5m1q me@desktop";
 
 fn plan(owner: &str, key: &str) -> Plan {
-    Plan {
-        image: "seat:1".into(),
-        pull: "IfNotPresent",
-        target: "app".into(),
-        target_id: ContainerId::parse("0123456789abcdef").ok(),
-        containers: vec!["app".into()],
-        owner: Some(owner.into()),
-        node: "node1".into(),
-        host_network: false,
-        key: PublicKey::parse(key).unwrap(),
-        mounts: Vec::new(),
-        resized: Vec::new(),
-        reason: None,
-        patch: None,
-    }
+    Plan { owner: Some(owner.into()), key: PublicKey::parse(key).unwrap(), ..Plan::sample() }
+}
+
+fn texts(notes: &[Unused]) -> Vec<String> {
+    notes.iter().map(ToString::to_string).collect()
 }
 
 fn degraded(uid: u32) -> Security {
@@ -74,7 +63,7 @@ fn a_planted_seat_is_said_and_somebody_elses_is_not() {
     let p = pod(&[(1, planted, degraded(7), true), (2, plan("somebody", KEY), degraded(7), true)]);
     let (seat, notes) = find(&p, &plan("me", KEY), Ids::default(), Wanted::default());
     assert_eq!(seat, None);
-    assert_eq!(notes, ["podbench-1 runs and isn't used: its image is evil:1"]);
+    assert_eq!(texts(&notes), ["podbench-1 runs and isn't used: its image is evil:1"]);
 }
 
 #[test]
@@ -111,7 +100,7 @@ fn without_an_owner_only_the_key_says_whose_a_seat_is() {
     ]);
     let (seat, notes) = find(&p, &ownerless(KEY), Ids::default(), Wanted::default());
     assert_eq!(seat.map(|f| f.name.number()), Some(1));
-    assert!(notes.iter().any(|n| n.starts_with("podbench-2 ") && n.contains("key")), "{notes:?}");
+    assert!(texts(&notes).iter().any(|n| n.starts_with("podbench-2 ") && n.contains("key")), "{notes:?}");
     let mine = |owner| mine(&p, "app", owner, &key).map(|n| n.number());
     assert_eq!(mine(None), Some(1));
     assert_eq!(mine(Some("me")), None, "a seat without an owner isn't that of somebody who is known");
@@ -127,7 +116,7 @@ fn an_owner_with_dollars_finds_their_seat_again() {
         assert!(mine(&p, "app", Some(owner), &PublicKey::parse(KEY).unwrap()).is_some(), "{owner}");
         let other = Plan { image: "seat:2".into(), ..plan(owner, KEY) };
         let (_, notes) = find(&p, &other, Ids::default(), Wanted::default());
-        assert_eq!(notes, ["podbench-1 runs and isn't used: its image is seat:1"]);
+        assert_eq!(texts(&notes), ["podbench-1 runs and isn't used: its image is seat:1"]);
     }
 }
 

@@ -44,6 +44,29 @@ pub struct Plan {
     pub patch: Option<Patch>,
 }
 
+#[cfg(test)]
+impl Plan {
+    /// A seat of `me` beside `app`, with a key of nobody's.
+    pub(crate) fn sample() -> Self {
+        let key = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIKHEChAgLwFqB3pJzkGm2E7VJ0sL9hVYx4kq0J3j5m1p me";
+        Self {
+            image: "seat:1".into(),
+            pull: "IfNotPresent",
+            target: "app".into(),
+            target_id: ContainerId::parse("0123456789abcdef").ok(),
+            containers: vec!["app".into()],
+            owner: Some("me".into()),
+            node: "node1".into(),
+            host_network: false,
+            key: PublicKey::parse(key).unwrap(),
+            mounts: Vec::new(),
+            resized: Vec::new(),
+            reason: None,
+            patch: None,
+        }
+    }
+}
+
 impl Plan {
     /// The environment, sorted by name, so that two runs write the same.
     fn env(&self) -> Vec<(&'static str, String)> {

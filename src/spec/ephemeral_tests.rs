@@ -8,18 +8,9 @@ fn plan() -> Plan {
     let key = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIKHEChAgLwFqB3pJzkGm2E7VJ0sL9hVYx4kq0J3j5m1p me@laptop";
     Plan {
         image: "registry/seat:1".into(),
-        pull: "IfNotPresent",
-        target: "app".into(),
-        target_id: Some(ContainerId::parse("0123456789abcdef").unwrap()),
         containers: vec!["app".into(), "side".into()],
-        owner: Some("me".into()),
-        node: "node1".into(),
-        host_network: false,
         key: PublicKey::parse(key).unwrap(),
-        mounts: Vec::new(),
-        resized: Vec::new(),
-        reason: None,
-        patch: None,
+        ..Plan::sample()
     }
 }
 

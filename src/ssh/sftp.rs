@@ -2,14 +2,15 @@
 //! cut is an error on every release of OpenSSH, which `kubectl cp`'s tar isn't.
 
 use std::ffi::OsString;
+use std::time::Duration;
 
 use super::run::{Host, OpenSsh, keep, told};
 use crate::error::Failure;
 use crate::kubectl::run::{Interrupt, Real, Runner as _, Said, Spawn};
 use crate::settings::Settings;
 
-/// How long one look up from waiting for a transfer takes at most.
-const LOOK: std::time::Duration = std::time::Duration::from_secs(1);
+/// A transfer takes as long as it takes; what ends it early is ctrl-C, which is looked for meanwhile.
+const WAIT: Duration = Duration::from_secs(60);
 
 /// The `sftp` beside the user's `ssh`.
 #[derive(Clone, Debug)]
@@ -38,14 +39,14 @@ impl Sftp {
     /// Runs these lines though the user wants to stop: they take back what was begun.
     pub fn tidy(&self, host: Host<'_>, lines: &[String]) {
         let real = Real { interrupt: Interrupt::default(), ..self.real.clone() };
-        let _ = Self { real }.batch(host, lines, || {});
+        let _ = Self { real }.batch(host, lines);
     }
 
-    /// Runs these lines; the first that fails ends it. `look` is called about once a second.
+    /// Runs these lines; the first that fails ends it.
     ///
     /// # Errors
     /// Why it ended.
-    pub fn batch(&self, host: Host<'_>, lines: &[String], mut look: impl FnMut()) -> Result<(), NoTransfer> {
+    pub fn batch(&self, host: Host<'_>, lines: &[String]) -> Result<(), NoTransfer> {
         let mut args: Vec<OsString> = ["-q", "-b", "-", "-F"].map(OsString::from).to_vec();
         args.extend([host.config.into(), host.alias.into()]);
         let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
@@ -53,10 +54,9 @@ impl Sftp {
         let mut process = self.real.start(&spawn).map_err(|e| NoTransfer::Said(e.to_string()))?;
         let mut words = Vec::new();
         loop {
-            match process.next(LOOK) {
+            match process.next(WAIT) {
                 // The batch's echo, and the names of what is copied.
-                Said::Out(_) => {}
-                Said::Nothing => look(),
+                Said::Out(_) | Said::Nothing => {}
                 Said::Err(bytes) => keep(&mut words, &bytes),
                 Said::End(Some(0)) => return Ok(()),
                 Said::End(code) => {
