@@ -9,15 +9,14 @@ use serde_json::Value;
 
 use super::write::Change;
 use super::{amount, resizable};
-use crate::kubectl::{Error, Kubectl, Watch, Watched};
+use crate::kubectl::{Error, Kubectl, Watch};
 use crate::pod::Pod;
+use crate::seat::follow::{Follow, Seen};
 
 /// How long the whole may take. A cgroup is written in a fraction of a second.
 const LIMIT: Duration = Duration::from_secs(15);
 /// How long the kubelet may say "not now", or fail: it tries again by itself, now or tomorrow night.
 const PATIENCE: Duration = Duration::from_secs(3);
-/// How often the pod is asked where it can't be watched.
-const POLL: Duration = Duration::from_millis(300);
 
 /// How it ended; with the kubelet's words.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,7 +35,7 @@ pub enum End {
 
 /// What one look at the pod says.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Seen {
+enum Judged {
     Actual,
     Infeasible(String),
     Deferred(String),
@@ -50,59 +49,40 @@ enum Seen {
 /// Ctrl-C, or the pod can be neither watched nor read.
 pub fn until_done(
     kubectl: &Kubectl,
-    mut watch: Option<Watch<'_>>,
+    watch: Option<Watch<'_>>,
     pod: &mut Pod,
     change: &Change,
 ) -> Result<End, Error> {
     let generation = generation(pod.value(), "/metadata/generation");
     let deadline = Instant::now() + LIMIT;
     let mut trouble: Option<Instant> = None;
+    let mut follow = Follow::new(kubectl, watch);
     loop {
         let seen = judge(pod, change, generation);
         match &seen {
-            Seen::Actual => return Ok(End::Actual),
-            Seen::Infeasible(words) => return Ok(End::Infeasible(words.clone())),
-            Seen::Deferred(_) | Seen::Failing(_) => {
+            Judged::Actual => return Ok(End::Actual),
+            Judged::Infeasible(words) => return Ok(End::Infeasible(words.clone())),
+            Judged::Deferred(_) | Judged::Failing(_) => {
                 trouble.get_or_insert_with(Instant::now);
             }
-            Seen::Wait => trouble = None,
+            Judged::Wait => trouble = None,
         }
         let until = trouble.map_or(deadline, |at| deadline.min(at + PATIENCE));
         if Instant::now() >= until {
             return Ok(match seen {
-                Seen::Deferred(words) => End::Deferred(words),
-                Seen::Failing(words) => End::Failing(words),
-                Seen::Actual | Seen::Infeasible(_) | Seen::Wait => End::Late(late(pod)),
+                Judged::Deferred(words) => End::Deferred(words),
+                Judged::Failing(words) => End::Failing(words),
+                Judged::Actual | Judged::Infeasible(_) | Judged::Wait => End::Late(late(pod)),
             });
         }
-        let new = match &mut watch {
-            Some(events) => match events.next(until.min(Instant::now() + PATIENCE)) {
-                Ok(Watched::Pod(value)) => Pod::new(value).ok(),
-                // A watch may have been cut on its way, so silence is asked about.
-                Ok(Watched::Nothing) => read(kubectl, pod)?,
-                Ok(Watched::Deleted) => return Ok(End::Late(format!("pod {} was deleted", pod.name()))),
-                Err(Error::Interrupted) => return Err(Error::Interrupted),
-                Err(_) => {
-                    watch = None;
-                    continue;
-                }
-            },
-            None => {
-                std::thread::sleep(POLL);
-                read(kubectl, pod)?
-            }
-        };
-        if let Some(new) = new.filter(|new| new.uid() == pod.uid())
-            // The watch begins with what was there before the write.
-            && self::generation(new.value(), "/metadata/generation") >= generation
-        {
-            *pod = new;
+        // The watch begins with what was there before the write, which isn't the newest.
+        let mut new = pod.clone();
+        match follow.next(&mut new, until)? {
+            Seen::Gone => return Ok(End::Late(format!("pod {} was deleted", pod.name()))),
+            Seen::Pod if self::generation(new.value(), "/metadata/generation") >= generation => *pod = new,
+            Seen::Pod | Seen::Late => {}
         }
     }
-}
-
-fn read(kubectl: &Kubectl, pod: &Pod) -> Result<Option<Pod>, Error> {
-    Ok(Pod::new(kubectl.get_pod(pod.name())?.finish()?).ok())
 }
 
 fn generation(value: &Value, pointer: &str) -> Option<u64> {
@@ -125,25 +105,25 @@ fn condition(pod: &Pod, kind: &str, wanted: Option<u64>) -> Option<(String, Stri
     (text("status") == "True" && !stale).then(|| (text("reason"), text("message")))
 }
 
-fn judge(pod: &Pod, change: &Change, wanted: Option<u64>) -> Seen {
+fn judge(pod: &Pod, change: &Change, wanted: Option<u64>) -> Judged {
     let words = |reason: &str, message: String| {
         if message.is_empty() { reason.to_owned() } else { format!("{reason}: {message}") }
     };
     if let Some((reason, message)) = condition(pod, "PodResizePending", wanted) {
         let said = format!("the node says {}", words(&reason, message));
-        return if reason == "Infeasible" { Seen::Infeasible(said) } else { Seen::Deferred(said) };
+        return if reason == "Infeasible" { Judged::Infeasible(said) } else { Judged::Deferred(said) };
     }
     if let Some((reason, message)) = condition(pod, "PodResizeInProgress", wanted) {
         if reason == "Error" {
-            return Seen::Failing(format!("the node says {}", words(&reason, message)));
+            return Judged::Failing(format!("the node says {}", words(&reason, message)));
         }
-        return Seen::Wait;
+        return Judged::Wait;
     }
     let observed = generation(pod.value(), "/status/observedGeneration");
     if observed.is_some_and(|seen| wanted.is_some_and(|wanted| seen < wanted)) {
-        return Seen::Wait;
+        return Judged::Wait;
     }
-    let Some(container) = resizable(pod, &change.container) else { return Seen::Wait };
+    let Some(container) = resizable(pod, &change.container) else { return Judged::Wait };
     let done = container.status.is_some_and(|status| {
         change.steps.iter().all(|step| {
             let has = |list: &str, r: Resource| amount(status, list, r);
@@ -151,7 +131,7 @@ fn judge(pod: &Pod, change: &Change, wanted: Option<u64>) -> Seen {
                 && has("requests", step.resource).is_none_or(|request| request == step.to.request)
         })
     });
-    if done { Seen::Actual } else { Seen::Wait }
+    if done { Judged::Actual } else { Judged::Wait }
 }
 
 #[cfg(test)]
