@@ -143,8 +143,9 @@ fn flow(
         plan = made(&picked)?;
     }
     let mut warnings = std::mem::take(&mut picked.warnings);
+    let caller = Caller { owner: picked.owner.clone(), key: Some(local.identity.public.clone()) };
     // Before the seat: it lives in the pod's memory.
-    *resized = resizing::before_seat(args, session, &mut picked.pod, &mut plan, &mut warnings)?;
+    *resized = resizing::before_seat(args, session, (&mut picked.pod, &caller), &mut plan, &mut warnings)?;
     warnings.extend(explain::restarts(&picked.pod, &target.name));
     let ids = ids(args, &picked.pod, &target.name);
     let mut steps = Vec::new();
@@ -162,7 +163,6 @@ fn flow(
         found.map(|f| reused(&mut steps, f))
     };
     if seat.is_none() {
-        let caller = Caller { owner: picked.owner.clone(), key: Some(local.identity.public.clone()) };
         warnings.extend(ended::before(&picked.pod, &target.name, &caller));
         session.progress("landing a seat");
         let facts = facts(args, &picked.pod, &target.name, ids);

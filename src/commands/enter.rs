@@ -13,7 +13,6 @@ use crate::kubectl::run::Interrupt;
 use crate::pod::target;
 use crate::seat::reuse;
 use crate::settings::{Cluster, Settings};
-use crate::spec::ephemeral::unauthored;
 use crate::ssh::run::{Host, OpenSsh};
 use crate::ssh::{self, Identity};
 use crate::ui::Ui;
@@ -85,13 +84,11 @@ pub(super) fn enter(
     let image = here.landing.as_ref().map(|local| attach::image(local, &defaults)).transpose()?;
     let attach = as_attach(args, container.map(str::to_owned))?;
     let mine = reuse::mine(&picked.pod, &target.name, picked.owner.as_deref(), &here.identity.public);
-    // What a seat of ours could be is entered whatever was mounted into it. Who asks for a rung, and
-    // where somebody else had a hand in the seat, gets attach's own choice.
+    // It is entered whatever was mounted into it. Who asks for a rung gets attach's own choice.
     let seat = mine.filter(|seat| {
-        let Some(container) = picked.pod.container(&seat.to_string()) else { return false };
-        let theirs = container.spec.get("image").and_then(Value::as_str);
-        image.is_none()
-            || (args.max_rung.is_none() && theirs == image.as_deref() && unauthored(&container).is_none())
+        let container = picked.pod.container(&seat.to_string());
+        let theirs = container.as_ref().and_then(|c| c.spec.get("image")).and_then(Value::as_str);
+        image.is_none() || (args.max_rung.is_none() && theirs == image.as_deref())
     });
     let place = |pod: &str| format!("{}/{pod}", picked.pod.namespace());
     match (seat, &here.landing) {
@@ -106,7 +103,7 @@ pub(super) fn enter(
             session.ui.note(&format!("{seat} in {} runs already", place(picked.pod.name())));
             Ok(Way { alias: alias.clone(), config: config.into() })
         }
-        (None, None) => Err(ssh_config::nothing_runs(session, &picked, &target.name)),
+        (None, None) => Err(ssh_config::nothing_runs(session, &picked, &target.name, &here.identity)),
         (None, Some(local)) => {
             session.ui.clear();
             // What it says to paste is about attach's own flags.

@@ -6,7 +6,6 @@ use crate::error::Failure;
 use crate::kubectl::Mode;
 use crate::pod::Pod;
 use crate::report::undo::{GivenBack, Resized};
-use crate::resize::journal::Source;
 use crate::resize::{Journalled, Restored, journalled, restore};
 use crate::seat::inventory::{Caller, Inventory};
 
@@ -23,8 +22,8 @@ pub(super) fn give_back(
     (mode, ends): (Mode, &[String]),
 ) -> Result<(Vec<Resized>, Option<Failure>), Failure> {
     let (mut told, mut failure) = (Vec::new(), None);
-    for entry in journalled(pod, session.settings)? {
-        if target.is_some_and(|t| t != entry.container) || !is_of(pod, &entry, caller) {
+    for entry in journalled(pod, session.settings, caller)? {
+        if target.is_some_and(|t| t != entry.container) {
             continue;
         }
         let one = match user(pod, &entry.container, ends) {
@@ -42,18 +41,6 @@ pub(super) fn give_back(
         told.push(one);
     }
     Ok((told, failure))
-}
-
-/// This machine remembers it, or a seat of the caller's that is as podbench authors it. A seat's
-/// environment is anybody's text: what a stranger's says is not done in the caller's name.
-fn is_of(pod: &Pod, entry: &Journalled, caller: &Caller) -> bool {
-    let inventory = Inventory::of(pod);
-    entry.changes.iter().all(|(_, source)| match source {
-        Source::Machine => true,
-        Source::Seat(name) => inventory
-            .seat(&name.to_string())
-            .is_some_and(|seat| seat.is_of(caller) && seat.untrusted.is_none()),
-    })
 }
 
 /// A seat that runs beside the container, whosever it is.

@@ -1,6 +1,6 @@
 //! One file a verb. `attach` reads as the documented flow.
 //!
-//! - [`attach`], [`mod@ssh`], `cp`, [`ssh_config`], `version`, `completion`: the verbs
+//! - [`attach`], `ssh`, `cp`, [`ssh_config`], `version`, `completion`: the verbs
 //! - `list`, `status`, `detach`, `clean`: what podbench left behind, and how it is taken back
 //! - `seats`: what those four share; `ended`: what ended a seat; `give_back`: what `--resize` changed
 //! - [`pick`]: which pod, for every verb

@@ -10,6 +10,7 @@ use crate::pod::Pod;
 use crate::report::attach as wire;
 use crate::resize::plan::Wish;
 use crate::resize::{self, State};
+use crate::seat::inventory::Caller;
 use crate::spec::ephemeral::Plan;
 
 /// Resizes the target where that was asked for; the seat's plan takes the old values with it.
@@ -19,7 +20,7 @@ use crate::spec::ephemeral::Plan;
 pub(super) fn before_seat(
     args: &cli::Attach,
     session: &Session<'_>,
-    pod: &mut Pod,
+    (pod, caller): (&mut Pod, &Caller),
     plan: &mut Plan,
     warnings: &mut Vec<String>,
 ) -> Result<Option<wire::Resized>, Failure> {
@@ -30,9 +31,10 @@ pub(super) fn before_seat(
         return Ok(None);
     }
     let mode = if args.is_dry_run() { Mode::DryRun } else { Mode::Store };
-    let outcome = resize::before_seat(session, pod, &plan.target, &wishes, mode).map_err(|failure| {
-        failure.because("the target may be resized already").hint(undo(session, pod.name()))
-    })?;
+    let outcome =
+        resize::before_seat(session, pod, caller, &plan.target, &wishes, mode).map_err(|failure| {
+            failure.because("the target may be resized already").hint(undo(session, pod.name()))
+        })?;
     warnings.extend(outcome.warnings);
     let Some(resized) = outcome.resized else { return Ok(None) };
     if resized.state != State::Rehearsed {

@@ -9,9 +9,10 @@ use crate::error::Failure;
 use crate::kubectl::Error;
 use crate::pod::target;
 use crate::report::attach as wire;
+use crate::seat::inventory::{Caller, Inventory};
 use crate::seat::measure::{Question, Unmeasured, measure};
 use crate::seat::reuse;
-use crate::ssh;
+use crate::ssh::{self, Identity};
 
 /// Finds the seat, measures it, writes or prints its stanza.
 ///
@@ -26,7 +27,7 @@ pub fn run(args: &cli::SshConfig, session: &Session<'_>) -> Result<Done, Failure
     let sidecars = session.defaults(&picked.context.name).sidecars;
     let target = target::choose(pod, asked, &sidecars).map_err(|no| explain::no_target(session, pod, &no))?;
     let Some(seat) = reuse::mine(pod, &target.name, picked.owner.as_deref(), &identity.public) else {
-        return Err(nothing_runs(session, &picked, &target.name));
+        return Err(nothing_runs(session, &picked, &target.name, &identity));
     };
     let way = stanza(&args.ssh, session, &identity, &picked, &target.name, seat)?;
     if let Some(text) = way.printed {
@@ -53,10 +54,21 @@ pub fn run(args: &cli::SshConfig, session: &Session<'_>) -> Result<Done, Failure
     Ok(Answer::Value(value, text).into())
 }
 
-/// Nothing of this owner's runs beside this target.
-pub(super) fn nothing_runs(session: &Session<'_>, picked: &pick::Picked, target: &str) -> Failure {
+/// Nothing of this owner's runs beside this target, or nothing that is as podbench authors it.
+pub(super) fn nothing_runs(
+    session: &Session<'_>,
+    picked: &pick::Picked,
+    target: &str,
+    identity: &Identity,
+) -> Failure {
     let pod = picked.pod.name();
-    Failure::input(format!("no seat of yours runs beside {target} in pod {pod}"))
+    let caller = Caller { owner: picked.owner.clone(), key: Some(identity.public.clone()) };
+    let inventory = Inventory::of(&picked.pod);
+    let failure = Failure::input(format!("no seat of yours runs beside {target} in pod {pod}"));
+    inventory
+        .of_caller_beside(target, &caller)
+        .filter_map(|seat| Some(format!("{} isn't used: {}", seat.name, seat.untrusted.as_ref()?)))
+        .fold(failure, Failure::because)
         .hint(session.verb("attach", pod))
 }
 

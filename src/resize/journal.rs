@@ -1,4 +1,4 @@
-//! What was changed, and what it was before: `~/.podbench/state/POD-UID.json` on this machine, and the
+//! What was changed, and what it was before: `~/.podbench/state/UID.json` on this machine, and the
 //! environment of the seats that were landed with it, which any machine can read and anyone may have
 //! written.
 
@@ -7,13 +7,13 @@ use std::path::PathBuf;
 use podbench_contract::env;
 use podbench_contract::ids::SeatName;
 use podbench_contract::resized::{self, Change};
-use podbench_contract::session::agent_argv;
 use serde_json::{Value, json};
 
 use super::plan::Step;
 use super::{resizable, share};
 use crate::error::{Failure, Kind as FailureKind};
-use crate::pod::{Kind, Pod};
+use crate::pod::Pod;
+use crate::seat::inventory::{Caller, Inventory};
 use crate::settings::Settings;
 use crate::ssh::files::{Found, Layout, folder, read, replace};
 
@@ -38,16 +38,16 @@ pub struct Journalled {
     pub changes: Vec<(Change, Source)>,
 }
 
-/// What was resized in this pod, a container each. Where several remember one resource, the one that
-/// knows what is there now is believed, this machine first and then the newest seat: who else
-/// remembers it knows less.
+/// What was resized in this pod as far as this machine and the caller's own seats remember, a
+/// container each. Where several remember one resource, the one that knows what is there now is
+/// believed, this machine first and then the newest seat: who else remembers it knows less.
 ///
 /// # Errors
 /// When this machine's own file can't be read.
-pub fn journalled(pod: &Pod, settings: &Settings) -> Result<Vec<Journalled>, Failure> {
+pub fn journalled(pod: &Pod, settings: &Settings, caller: &Caller) -> Result<Vec<Journalled>, Failure> {
     let mut all: Vec<(Change, Source)> =
         kept(settings, pod)?.into_iter().map(|change| (change, Source::Machine)).collect();
-    all.extend(in_seats(pod));
+    all.extend(in_seats(pod, caller));
     let mut out: Vec<Journalled> = Vec::new();
     for (change, source) in &all {
         let same = |c: &Change| c.container == change.container && c.resource == change.resource;
@@ -71,19 +71,18 @@ pub fn journalled(pod: &Pod, settings: &Settings) -> Result<Vec<Journalled>, Fai
     Ok(out)
 }
 
-/// What the seats' environments say, the newest seat first.
-fn in_seats(pod: &Pod) -> Vec<(Change, Source)> {
-    let mut seats: Vec<(SeatName, Vec<Change>)> = pod
-        .containers()
-        .iter()
-        .filter(|c| c.kind == Kind::Ephemeral && c.spec.get("command") == Some(&json!(agent_argv())))
-        .filter_map(|c| {
-            let changes = env::RESIZED_FROM.parse(c.env(env::RESIZED_FROM.name).as_deref())?;
-            Some((SeatName::parse(c.name())?, changes))
+/// What the environments of the caller's own seats say, the newest first. A stranger's text is
+/// nothing to be done in the caller's name, and is no old value of anything.
+fn in_seats(pod: &Pod, caller: &Caller) -> Vec<(Change, Source)> {
+    let inventory = Inventory::of(pod);
+    let trusted = inventory.seats.iter().rev().filter(|s| s.is_of(caller) && s.untrusted.is_none());
+    trusted
+        .filter_map(|seat| {
+            let raw = seat.container.env(env::RESIZED_FROM.name);
+            Some((seat.name, env::RESIZED_FROM.parse(raw.as_deref())?))
         })
-        .collect();
-    seats.sort_by_key(|(name, _)| std::cmp::Reverse(*name));
-    seats.into_iter().flat_map(|(name, cs)| cs.into_iter().map(move |c| (c, Source::Seat(name)))).collect()
+        .flat_map(|(name, changes)| changes.into_iter().map(move |c| (c, Source::Seat(name))))
+        .collect()
 }
 
 /// The steps as changes. A resource that podbench changed before, and nobody since, keeps its first
@@ -91,10 +90,11 @@ fn in_seats(pod: &Pod) -> Vec<(Change, Source)> {
 pub(super) fn first_values(
     settings: &Settings,
     pod: &Pod,
+    caller: &Caller,
     container: &str,
     steps: &[Step],
 ) -> Result<Vec<Change>, Failure> {
-    let known = journalled(pod, settings)?;
+    let known = journalled(pod, settings, caller)?;
     let known = || known.iter().flat_map(|j| &j.changes).map(|(c, _)| c).filter(|c| c.container == container);
     let first =
         |step: &Step| known().find(|c| c.resource == step.resource && c.to == step.now).map(|c| c.from);

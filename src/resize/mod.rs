@@ -31,6 +31,7 @@ use crate::error::Failure;
 use crate::kubectl::{Error, Mode, Started};
 use crate::pod::{Container, Kind, Pod};
 use crate::seat::conflict;
+use crate::seat::inventory::Caller;
 
 pub use journal::{Journalled, journalled};
 pub use restore::{Restored, restore};
@@ -99,11 +100,12 @@ impl Outcome {
 pub fn before_seat(
     session: &Session<'_>,
     pod: &mut Pod,
+    caller: &Caller,
     target: &str,
     wishes: &[Wish],
     mode: Mode,
 ) -> Result<Outcome, Failure> {
-    match attempt(session, pod, target, wishes, mode) {
+    match attempt(session, pod, caller, target, wishes, mode) {
         Ok(outcome) => Ok(outcome),
         Err(Error::Interrupted) => Err(Error::Interrupted.into()),
         Err(error @ Error::Deadline { .. }) => {
@@ -116,6 +118,7 @@ pub fn before_seat(
 fn attempt(
     session: &Session<'_>,
     pod: &mut Pod,
+    caller: &Caller,
     target: &str,
     wishes: &[Wish],
     mode: Mode,
@@ -132,7 +135,7 @@ fn attempt(
             Ok(steps) => steps,
             Err(no) => return Ok(not(session, pod, &no)),
         };
-        let changes = match journal::first_values(session.settings, pod, target, &steps) {
+        let changes = match journal::first_values(session.settings, pod, caller, target, &steps) {
             Ok(changes) => changes,
             Err(failure) => return Ok(Outcome::not(unwritten(&failure))),
         };

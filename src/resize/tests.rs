@@ -35,9 +35,9 @@ fn run(answer: impl Fn(&str) -> Says + Send + Sync + 'static) -> (Outcome, Vec<S
     let mut pod = Pod::new(pod("64Mi", 1, &json!([]))).unwrap();
     let size = Size { request: None, limit: "9Gi".parse().unwrap() };
     let wish = Wish { resource: Resource::Memory, size };
-    let outcome = before_seat(&session, &mut pod, "app", &[wish], Mode::Store).unwrap();
+    let outcome = before_seat(&session, &mut pod, &Caller::default(), "app", &[wish], Mode::Store).unwrap();
     let calls = calls.lock().unwrap().iter().map(|(line, _)| line.clone()).collect();
-    let remembers = !journalled(&pod, &settings).unwrap().is_empty();
+    let remembers = !journalled(&pod, &settings, &Caller::default()).unwrap().is_empty();
     (outcome, calls, remembers)
 }
 

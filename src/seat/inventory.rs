@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use crate::pod::ids::Ids;
 use crate::pod::{Container, Kind, Pod, State};
 use crate::spec::ephemeral::unauthored;
+use crate::spec::mounts::hides_the_seat;
 use crate::spec::security::rung_of;
 
 /// Who is asking.
@@ -79,6 +80,15 @@ impl<'a> Inventory<'a> {
     #[must_use]
     pub fn seat(&self, name: &str) -> Option<&Seat<'a>> {
         self.seats.iter().find(|s| s.name.to_string() == name)
+    }
+
+    /// The caller's seats that run beside this target, trusted or not.
+    pub fn of_caller_beside<'s>(
+        &'s self,
+        target: &'s str,
+        caller: &'s Caller,
+    ) -> impl Iterator<Item = &'s Seat<'a>> {
+        self.seats.iter().filter(move |s| s.container.is_running() && s.target == target && s.is_of(caller))
     }
 
     /// The seat that has taken a running one's place: newer, of the same owner, beside the same target,
@@ -156,7 +166,7 @@ fn seat<'a>(pod: &Pod, container: Container<'a>) -> Option<Result<Seat<'a>, Stri
         target,
         owner: env::OWNER.parse(container.env(env::OWNER.name).as_deref()),
         rung: authored(&container, uid),
-        untrusted: unauthored(&container).or_else(|| foreign_env(&container)),
+        untrusted: unauthored(&container).or_else(|| foreign_env(&container)).or_else(|| hidden(&container)),
     }))
 }
 
@@ -178,6 +188,13 @@ fn foreign_env(container: &Container<'_>) -> Option<String> {
     let names = list.iter().filter_map(|e| e.get("name").and_then(Value::as_str));
     let foreign = names.into_iter().find(|n| *n != "HOME" && !env::NAMES.contains(n))?;
     Some(format!("its environment has {}", escape(foreign, 120)))
+}
+
+/// A volume over the agent is somebody else's agent.
+fn hidden(container: &Container<'_>) -> Option<String> {
+    let paths = container.mounts().iter().filter_map(|m| m.get("mountPath").and_then(Value::as_str));
+    let over = paths.into_iter().find(|path| hides_the_seat(path))?;
+    Some(format!("a volume over {} hides what makes it a seat", escape(over, 120)))
 }
 
 #[cfg(test)]

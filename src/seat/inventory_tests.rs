@@ -94,6 +94,8 @@ fn a_seat_that_podbench_would_not_author_says_why_it_is_not_trusted() {
     preload["env"].as_array_mut().unwrap().push(json!({"name": "LD_PRELOAD", "value": "/evil.so"}));
     assert_eq!(why(preload).as_deref(), Some("its environment has LD_PRELOAD"));
     let hooked = with(mine(1), "lifecycle", json!({"postStart": {}}));
+    let hidden = with(mine(1), "volumeMounts", json!([{"name": "x", "mountPath": "/usr/local/bin"}]));
+    assert!(why(hidden).unwrap().contains("/usr/local/bin"));
     assert!(why(hooked).unwrap().contains("lifecycle"));
 }
 

@@ -8,9 +8,9 @@ use podbench_contract::env;
 use podbench_contract::ids::{Gid, SeatName, Uid};
 use podbench_contract::keys::PublicKey;
 use podbench_contract::rung::Rung;
-use podbench_contract::session::agent_argv;
 use serde_json::Value;
 
+use super::inventory::{Caller, Inventory};
 use crate::pod::ids::Ids;
 use crate::pod::{Container, Kind, Pod};
 use crate::spec::ephemeral::Plan;
@@ -123,27 +123,17 @@ pub fn twin(pod: &Pod, plan: &Plan, rung: Rung, stored: &Value) -> Option<Found>
 }
 
 /// The running seat of this owner that looks at this target, on the highest rung and of those the
-/// newest, as in [`find`], but whatever its image: for a verb that lands nothing. Its agent is what
-/// answers, so its command has to be the agent's.
+/// newest, as in [`find`], but whatever its image: for a verb that lands nothing. Only one that is as
+/// podbench authors seats: whoever may add containers may have written its name and its owner.
 ///
 /// Where the server doesn't say who asks (`owner` is `None`), no seat has an owner, and each is
 /// anybody's: the key that a seat was landed with is then what says whose it is.
 #[must_use]
 pub fn mine(pod: &Pod, target: &str, owner: Option<&str>, key: &PublicKey) -> Option<SeatName> {
-    let is_mine = |c: &Container<'_>| {
-        let text = |field: &str| c.spec.get(field).and_then(Value::as_str);
-        text("targetContainerName") == Some(target)
-            && c.spec.get("command") == Some(&serde_json::json!(agent_argv()))
-            && env::OWNER.parse(c.env(env::OWNER.name).as_deref()).as_deref() == owner
-            && (owner.is_some() || lets_in(c, key))
-    };
-    let seats = pod.containers().into_iter().filter(|c| c.kind == Kind::Ephemeral && c.is_running());
-    let uid = pod.container(target).and_then(|c| Ids::of(pod, &c).uid);
-    seats
-        .filter(is_mine)
-        .filter_map(|c| Some((rung_of(c.spec.get("securityContext"), uid), SeatName::parse(c.name())?)))
-        .max()
-        .map(|(_, name)| name)
+    let caller = Caller { owner: owner.map(str::to_owned), key: Some(key.clone()) };
+    let inventory = Inventory::of(pod);
+    let seats = inventory.of_caller_beside(target, &caller).filter(|seat| seat.untrusted.is_none());
+    seats.map(|seat| (seat.rung, seat.name)).max().map(|(_, name)| name)
 }
 
 /// Was it landed with this key?

@@ -168,3 +168,21 @@ fn a_seat_that_is_to_the_letter_what_would_be_stored_is_a_twin_and_nothing_less_
         assert_eq!(twin_of(std::slice::from_ref(&seat), Some("me")), None, "{seat:#}");
     }
 }
+
+#[test]
+fn a_verb_that_lands_nothing_enters_no_seat_that_somebody_else_had_a_hand_in() {
+    let key = PublicKey::parse(KEY).unwrap();
+    let changes: [fn(&mut Value); 4] = [
+        |s| s["env"].as_array_mut().unwrap().push(json!({"name": "LD_PRELOAD", "value": "/x.so"})),
+        |s| s["volumeMounts"] = json!([{"name": "x", "mountPath": "/usr/local/bin"}]),
+        |s| s["args"] = json!(["--evil"]),
+        |s| s["securityContext"]["privileged"] = json!(true),
+    ];
+    for change in changes {
+        let mut value = pod(&[(1, plan("me", KEY), degraded(7), true)]).value().clone();
+        let seat = value.pointer_mut("/spec/ephemeralContainers/0").unwrap();
+        change(seat);
+        let shown = format!("{seat:#}");
+        assert_eq!(mine(&Pod::new(value).unwrap(), "app", Some("me"), &key), None, "{shown}");
+    }
+}

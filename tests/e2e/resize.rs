@@ -7,6 +7,7 @@ use podbench::kubectl::transcript::Transcript;
 use podbench::kubectl::{Context, Kubectl, Mode};
 use podbench::pod::Pod;
 use podbench::resize::{Restored, journalled, restore};
+use podbench::seat::inventory::Caller;
 use podbench::settings::{Cluster, Settings};
 use podbench::ui::Ui;
 use podbench_test_support::namespace::{Namespace, observe_rules, resize_rules};
@@ -118,7 +119,9 @@ fn restored(ns: &Namespace, person: &Person, mode: Mode) -> (usize, Restored) {
     let ui = Ui::new(&settings);
     let session = Session { settings: &settings, cluster: &cluster, kubectl: &kubectl, verb: "detach", ui };
     let mut pod = Pod::new(ns.get("pod", "app")).unwrap();
-    let entries = journalled(&pod, &settings).unwrap();
+    let owner = format!("system:serviceaccount:{}:resizer", ns.name);
+    let caller = Caller { owner: Some(owner), key: None };
+    let entries = journalled(&pod, &settings, &caller).unwrap();
     let [entry] = entries.as_slice() else { panic!("{entries:?}") };
     (entry.changes.len(), restore(&session, &mut pod, entry, mode).unwrap())
 }
