@@ -12,15 +12,19 @@ use crate::ssh::run::{Host, NoLogin, OpenSsh};
 /// From start to end. The stanza's own `ConnectTimeout` is for people who sign in on the way.
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// Logs in and puts what came of it into the report, which is printed whatever it is.
-///
-/// # Errors
-/// ctrl-C.
-pub(super) fn check(done: Done, session: &Session<'_>, interrupt: Interrupt) -> Result<Done, Failure> {
-    let Done { answer: Answer::Attach(mut report), failure } = done else { return Ok(done) };
+/// Logs in and puts what came of it into the report, which is printed whatever it is: the seat is there.
+pub(super) fn check(done: Done, session: &Session<'_>, interrupt: Interrupt) -> Done {
+    let Done { answer: Answer::Attach(mut report), failure } = done else { return done };
     session.progress("logging in with ssh");
     let began = Instant::now();
-    let why = login(&report, session, interrupt)?;
+    let why = match login(&report, session, interrupt) {
+        Ok(why) => why,
+        // It says nothing about the login.
+        Err(interrupted) => {
+            session.ui.clear();
+            return Done { answer: Answer::Attach(report), failure: failure.or(Some(interrupted)) };
+        }
+    };
     let ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
     session.ui.clear();
     let failed = why.as_ref().map(|why| {
@@ -30,7 +34,7 @@ pub(super) fn check(done: Done, session: &Session<'_>, interrupt: Interrupt) -> 
     });
     let ms = if session.settings.frozen_clock { 0 } else { ms };
     report.ssh.checked = Some(Checked { ok: why.is_none(), ms, why });
-    Ok(Done { answer: Answer::Attach(report), failure: failure.or(failed) })
+    Done { answer: Answer::Attach(report), failure: failure.or(failed) }
 }
 
 /// Why there was no login; `None`: there was one.

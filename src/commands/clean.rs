@@ -1,24 +1,29 @@
 //! `podbench clean`: everything stale on this machine, whichever cluster it led to, and the caller's
 //! superseded seats in the current namespace.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use podbench_contract::ids::SeatName;
+use podbench_contract::text::escape;
+use serde_json::Value;
 
 use super::pick::{self, Around};
 use super::{Answer, Done, Session, seats};
 use crate::cli;
-use crate::error::Failure;
+use crate::error::{Failure, Kind};
 use crate::kubectl::refusal::Refusal;
 use crate::kubectl::run::Interrupt;
 use crate::kubectl::{Error, Kubectl};
 use crate::pod::Pod;
+use crate::report::seats::Stale;
 use crate::report::style::Style;
 use crate::report::undo::{self as wire, Clean, Outcome};
+use crate::resize::{self, Remembered};
 use crate::seat::inventory::{Caller, Inventory};
 use crate::settings::{Cluster, Settings};
-use crate::ssh::inventory::{self as disk, Mode, Place, Stanza};
+use crate::ssh::inventory::{self as disk, Mode, Place, Stanza, Stanzas, Taken};
 
 /// How other clusters are asked.
 pub(super) struct Elsewhere<'a> {
@@ -57,54 +62,56 @@ const LIMIT: Duration = Duration::from_secs(10);
 /// Cleans.
 ///
 /// # Errors
-/// When the disk says no, or nothing at all could be asked.
+/// When the kubeconfig or a stanza can't be made sense of; all else is told after what was done.
 pub(super) fn run(
     args: &cli::Clean,
     session: &Session<'_>,
     elsewhere: &Elsewhere<'_>,
 ) -> Result<Done, Failure> {
     let mode = if args.dry_run { Mode::DryRun } else { Mode::Remove };
-    let known = disk::stanzas(session.settings)?;
+    let Stanzas { known, unread } = disk::stanzas(session.settings);
+    let (remembered, strange) = resize::remembered(session.settings);
     session.progress("looking at the namespace");
     let mut here = superseded(session, args.dry_run)?;
+    here.warnings.extend(unread.into_iter().chain(strange));
     session.progress("asking clusters");
-    let verdicts = ask_all(elsewhere, &here.context, &known)?;
-    let (mut stale, mut unchecked, mut over, mut checked) = (Vec::new(), Vec::new(), Vec::new(), 0);
-    let mut gone: Vec<String> = Vec::new();
-    let calls = verdicts.calls;
-    for (stanza, verdict) in verdicts.each {
-        match verdict {
-            Verdict::Live => checked += 1,
-            Verdict::Stale(why) => {
-                checked += 1;
-                stale.push(seats::stale(&stanza, why));
-                over.push(stanza);
-            }
-            Verdict::Gone(why) => {
-                checked += 1;
-                stale.push(seats::stale(&stanza, why));
-                gone.push(stanza.owner.pod_uid.clone());
-                over.push(stanza);
-            }
-            Verdict::Unknown(why) => unchecked.push(seats::kept(&stanza, why)),
-        }
-    }
+    let mut told = Told::default();
+    let asked = match here.is_interrupted() {
+        true => Asked::default(),
+        false => ask_all(elsewhere, &here.context, &known, &remembered)?,
+    };
     for stanza in &known {
-        let ended = |(uid, seat): &(String, String)| stanza.leads_to(uid, seat);
-        if here.ended.iter().any(ended) && !over.contains(stanza) {
-            over.push(stanza.clone());
+        told.stanza(stanza, asked.of.get(&Lead::of_stanza(stanza)));
+        if here.ended.iter().any(|(uid, seat)| stanza.leads_to(uid, seat)) && !told.over.contains(stanza) {
+            told.over.push(stanza.clone());
         }
     }
-    let mut taken = disk::take_back(session.settings, &over, mode)?;
-    let swept = disk::sweep(session.settings, mode, &over)?;
-    taken.files.extend(swept.files);
-    taken.known_hosts.extend(swept.known_hosts);
-    let gone: Vec<&str> = gone.iter().map(String::as_str).collect();
-    taken.files.extend(disk::forget_pods(session.settings, &gone, mode)?.files);
+    for one in &remembered {
+        match asked.of.get(&Lead::of_remembered(one)) {
+            Some(Looked::Gone) => told.forgotten.push(one.file.clone()),
+            Some(Looked::Pod(pod)) if pod.uid() != one.uid => told.forgotten.push(one.file.clone()),
+            Some(Looked::Pod(_)) => {}
+            Some(Looked::Unknown(why)) => here.warnings.push(format!(
+                "what {} had before --resize stays remembered: {why}",
+                escape(&format!("{}/{}", one.namespace, one.pod), 320)
+            )),
+            None => {}
+        }
+    }
+    let mut taken = Taken::default();
+    let interrupted = asked.interrupted.then(|| Error::Interrupted.into());
+    let mut failure = here.failure.take().or(interrupted);
+    if failure.as_ref().is_none_or(|f| f.kind != Kind::Interrupted) {
+        let settings = session.settings;
+        let disk = disk::take_back(settings, &told.over, mode, &mut taken)
+            .and_then(|()| disk::sweep(settings, mode, &told.over, &mut taken))
+            .and_then(|()| disk::remove_all(settings, &told.forgotten, mode, &mut taken));
+        failure = failure.or(disk.err());
+    }
     let mut cost = session.calls();
-    cost.kubectl += calls;
-    let nothing = checked == 0 && here.unlisted.is_some();
-    let failure = here.failure.take().or_else(|| {
+    cost.kubectl += asked.calls;
+    let nothing = told.checked == 0 && here.unlisted.is_some();
+    let failure = failure.or_else(|| {
         let why = here.unlisted.clone().filter(|_| nothing)?;
         Some(
             Failure::cluster(
@@ -119,9 +126,9 @@ pub(super) fn run(
         context: here.context,
         namespace: session.kubectl.namespace().unwrap_or_default().to_owned(),
         unlisted: here.unlisted,
-        checked,
-        stale,
-        unchecked,
+        checked: told.checked,
+        stale: told.stale,
+        unchecked: told.unchecked,
         seats: here.seats,
         removed: taken.into(),
         calls: cost,
@@ -130,6 +137,38 @@ pub(super) fn run(
     session.ui.clear();
     let text = wire::clean(&report, Style::stdout(session.settings));
     Ok(Done { answer: Answer::Value(super::to_value(&report)?, text), failure })
+}
+
+/// What the clusters' answers amount to.
+#[derive(Default)]
+struct Told {
+    /// How many stanzas a cluster said something about.
+    checked: usize,
+    stale: Vec<Stale>,
+    unchecked: Vec<wire::Kept>,
+    /// Stanzas that go.
+    over: Vec<Stanza>,
+    /// State files that go.
+    forgotten: Vec<PathBuf>,
+}
+
+impl Told {
+    fn stanza(&mut self, stanza: &Stanza, looked: Option<&Looked>) {
+        let why = match looked {
+            None => return,
+            Some(Looked::Unknown(why)) => {
+                self.unchecked.push(seats::kept(stanza, why.clone()));
+                return;
+            }
+            Some(Looked::Gone) => Some("its pod is gone".to_owned()),
+            Some(Looked::Pod(pod)) => seats::dead_end(stanza, pod),
+        };
+        self.checked += 1;
+        if let Some(why) = why {
+            self.stale.push(seats::stale(stanza, why));
+            self.over.push(stanza.clone());
+        }
+    }
 }
 
 /// What became of the current namespace's superseded seats.
@@ -142,6 +181,12 @@ struct Here {
     ended: Vec<(String, String)>,
     warnings: Vec<String>,
     failure: Option<Failure>,
+}
+
+impl Here {
+    fn is_interrupted(&self) -> bool {
+        self.failure.as_ref().is_some_and(|f| f.kind == Kind::Interrupted)
+    }
 }
 
 fn superseded(session: &Session<'_>, dry_run: bool) -> Result<Here, Failure> {
@@ -166,7 +211,7 @@ fn superseded(session: &Session<'_>, dry_run: bool) -> Result<Here, Failure> {
         let mut told: Vec<wire::Seat> = if dry_run {
             names.iter().map(|name| seats::undone(&pod, *name, Outcome::WouldEnd)).collect()
         } else {
-            let ended = seats::end(session, &mut pod, &names)?;
+            let ended = seats::end(session, &mut pod, &names);
             here.failure = here.failure.or(ended.failure);
             ended.seats
         };
@@ -176,6 +221,9 @@ fn superseded(session: &Session<'_>, dry_run: bool) -> Result<Here, Failure> {
         let over = told.iter().filter(|s| s.outcome != Outcome::Left);
         here.ended.extend(over.map(|s| (uid.clone(), s.seat.clone())));
         here.seats.extend(told);
+        if here.is_interrupted() {
+            break;
+        }
     }
     Ok(here)
 }
@@ -187,116 +235,119 @@ fn old(pod: &Pod, caller: &Caller) -> Vec<(SeatName, SeatName)> {
     mine.filter_map(|s| Some((s.name, inventory.superseded(s)?))).collect()
 }
 
-/// What a cluster says about a stanza.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Verdict {
-    Live,
-    /// Its pod is there, and its seat isn't.
-    Stale(String),
-    /// Its pod isn't.
-    Gone(String),
+/// A pod that something on this disk is about.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Lead {
+    place: Place,
+    namespace: String,
+    pod: String,
+}
+
+impl Lead {
+    fn of_stanza(stanza: &Stanza) -> Self {
+        let owner = &stanza.owner;
+        let place = Place { context: owner.context.clone(), kubeconfig: owner.kubeconfig.clone() };
+        Self { place, namespace: owner.namespace.clone(), pod: owner.pod.clone() }
+    }
+
+    fn of_remembered(one: &Remembered) -> Self {
+        Self { place: one.place.clone(), namespace: one.namespace.clone(), pod: one.pod.clone() }
+    }
+}
+
+/// What a cluster says about a pod.
+#[derive(Clone, Debug)]
+enum Looked {
+    Pod(Box<Pod>),
+    /// There is none of its name.
+    Gone,
     Unknown(String),
 }
 
-struct Verdicts {
-    each: Vec<(Stanza, Verdict)>,
+#[derive(Default)]
+struct Asked {
+    of: BTreeMap<Lead, Looked>,
     calls: usize,
+    interrupted: bool,
 }
 
-/// Asks every cluster that a stanza names, a few at once.
-fn ask_all(elsewhere: &Elsewhere<'_>, current: &str, known: &[Stanza]) -> Result<Verdicts, Failure> {
-    let mut places: BTreeMap<Place, Vec<&Stanza>> = BTreeMap::new();
-    for stanza in known {
-        let place =
-            Place { context: stanza.owner.context.clone(), kubeconfig: stanza.owner.kubeconfig.clone() };
-        places.entry(place).or_default().push(stanza);
+/// Asks every cluster that something on this disk is about, a few at once.
+fn ask_all(
+    elsewhere: &Elsewhere<'_>,
+    current: &str,
+    known: &[Stanza],
+    remembered: &[Remembered],
+) -> Result<Asked, Failure> {
+    let leads = known.iter().map(Lead::of_stanza).chain(remembered.iter().map(Lead::of_remembered));
+    let mut places: BTreeMap<Place, BTreeSet<Lead>> = BTreeMap::new();
+    for lead in leads {
+        places.entry(lead.place.clone()).or_default().insert(lead);
     }
-    let mut all = Verdicts { each: Vec::new(), calls: 0 };
+    let mut all = Asked::default();
     if !current.is_empty() {
         // Without a context kubectl would ask another cluster than the one that it was made in.
         let inside = places.extract_if(.., |place, _| place.context.is_empty());
         let why = "it was made inside a cluster, without a context, and can only be checked there";
-        all.each.extend(
-            inside
-                .flat_map(|(_, stanzas)| stanzas)
-                .map(|stanza| (stanza.clone(), Verdict::Unknown(why.to_owned()))),
-        );
+        all.of
+            .extend(inside.flat_map(|(_, leads)| leads).map(|lead| (lead, Looked::Unknown(why.to_owned()))));
     }
-    let places: Vec<(Place, Vec<&Stanza>)> = places.into_iter().collect();
-    for answer in seats::side_by_side(&places, CLUSTERS, |(place, known)| ask_one(elsewhere, place, known)) {
+    let places: Vec<(Place, BTreeSet<Lead>)> = places.into_iter().collect();
+    for answer in seats::side_by_side(&places, CLUSTERS, |(place, leads)| ask_one(elsewhere, place, leads)) {
         let answer = answer?;
-        all.each.extend(answer.each);
+        all.of.extend(answer.of);
         all.calls += answer.calls;
+        all.interrupted |= answer.interrupted;
     }
-    all.each.sort_by(|a, b| a.0.alias.cmp(&b.0.alias));
     Ok(all)
 }
 
 /// Asks one cluster: the first pod alone, because a cluster that can't be reached is asked once.
-fn ask_one(elsewhere: &Elsewhere<'_>, place: &Place, stanzas: &[&Stanza]) -> Result<Verdicts, Failure> {
-    let mut by_pod: BTreeMap<(&str, &str), Vec<&Stanza>> = BTreeMap::new();
-    for stanza in stanzas {
-        by_pod.entry((&stanza.owner.namespace, &stanza.owner.pod)).or_default().push(stanza);
-    }
+fn ask_one(elsewhere: &Elsewhere<'_>, place: &Place, leads: &BTreeSet<Lead>) -> Result<Asked, Failure> {
     let mut kubectls: BTreeMap<&str, Kubectl> = BTreeMap::new();
-    for (namespace, _) in by_pod.keys() {
+    for namespace in leads.iter().map(|lead| lead.namespace.as_str()) {
         if !kubectls.contains_key(namespace) {
             kubectls.insert(namespace, elsewhere.kubectl(place, namespace)?);
         }
     }
-    let pods: Vec<((&str, &str), Vec<&Stanza>)> = by_pod.into_iter().collect();
-    let mut each = Vec::new();
+    let leads: Vec<&Lead> = leads.iter().collect();
+    let mut all = Asked::default();
     let mut unreachable: Option<String> = None;
-    let (first, rest) = pods.split_at(pods.len().min(1));
+    let (first, rest) = leads.split_at(leads.len().min(1));
     for some in std::iter::once(first).chain(rest.chunks(PODS)) {
-        let asked: Vec<_> = some
+        let started: Vec<_> = some
             .iter()
-            .map(|((namespace, pod), stanzas)| {
-                let started = match (&unreachable, kubectls.get(namespace)) {
-                    (None, Some(kubectl)) => {
-                        Some(kubectl.get("pod", pod, "does the ssh host's pod still run"))
-                    }
-                    _ => None,
-                };
-                (stanzas, started)
+            .map(|lead| match (&unreachable, kubectls.get(lead.namespace.as_str())) {
+                (None, Some(kubectl)) => Some(kubectl.get("pod", &lead.pod, "does this pod still run")),
+                _ => None,
             })
             .collect();
-        for (stanzas, started) in asked {
-            let answer = match started {
-                None => Err(Verdict::Unknown(unreachable.clone().unwrap_or_default())),
-                Some(started) => match started.and_then(|s| s.finish_within(LIMIT)) {
-                    Ok(value) => Ok(Pod::new(value)),
-                    Err(Error::Interrupted) => return Err(Error::Interrupted.into()),
-                    Err(error) => {
-                        if is_the_cluster(&error) {
-                            unreachable = Some(first_line(&error));
-                        }
-                        Err(verdict(&error))
+        for (lead, started) in some.iter().zip(started) {
+            let looked = match started.map(|started| started.and_then(|s| s.finish_within(LIMIT))) {
+                None => Looked::Unknown(unreachable.clone().unwrap_or_default()),
+                Some(answer) => {
+                    if let Err(error) = &answer
+                        && is_the_cluster(error)
+                    {
+                        unreachable = Some(first_line(error));
                     }
-                },
+                    all.interrupted |= matches!(answer, Err(Error::Interrupted));
+                    looked(answer)
+                }
             };
-            for stanza in stanzas {
-                let verdict = match &answer {
-                    Ok(Ok(pod)) => match seats::dead_end(stanza, pod) {
-                        None => Verdict::Live,
-                        Some(why) if stanza.owner.pod_uid != pod.uid() => Verdict::Gone(why),
-                        Some(why) => Verdict::Stale(why),
-                    },
-                    Ok(Err(not_a_pod)) => Verdict::Unknown(not_a_pod.to_string()),
-                    Err(verdict) => verdict.clone(),
-                };
-                each.push(((*stanza).clone(), verdict));
-            }
+            all.of.insert((*lead).clone(), looked);
         }
     }
-    Ok(Verdicts { each, calls: kubectls.values().map(Kubectl::calls).sum() })
+    all.calls = kubectls.values().map(Kubectl::calls).sum();
+    Ok(all)
 }
 
-/// What a failed look at a pod says about its stanzas.
-fn verdict(error: &Error) -> Verdict {
-    match error {
-        Error::Refused(Refusal::NotFound(_)) => Verdict::Gone("its pod is gone".to_owned()),
-        other => Verdict::Unknown(first_line(other)),
+/// What an answer says about the pod.
+fn looked(answer: Result<Value, Error>) -> Looked {
+    match answer.map(Pod::new) {
+        Ok(Ok(pod)) => Looked::Pod(Box::new(pod)),
+        Ok(Err(not_a_pod)) => Looked::Unknown(not_a_pod.to_string()),
+        Err(Error::Refused(Refusal::NotFound(_))) => Looked::Gone,
+        Err(other) => Looked::Unknown(first_line(&other)),
     }
 }
 
@@ -307,15 +358,15 @@ fn is_the_cluster(error: &Error) -> bool {
             refusal,
             Refusal::Unreachable(_) | Refusal::Slow(_) | Refusal::Credentials(_) | Refusal::Kubeconfig(_)
         ),
-        Error::Deadline { .. } | Error::Start { .. } => true,
-        Error::Failed { .. } | Error::TooMuch { .. } | Error::Interrupted | Error::Answer { .. } => false,
+        Error::Deadline { .. } | Error::Start { .. } | Error::Interrupted => true,
+        Error::Failed { .. } | Error::TooMuch { .. } | Error::Answer { .. } => false,
     }
 }
 
 fn first_line(error: &Error) -> String {
     let words = error.to_string();
     let line = words.lines().next().unwrap_or_default();
-    podbench_contract::text::escape(line.strip_prefix("error: ").unwrap_or(line), 300)
+    escape(line.strip_prefix("error: ").unwrap_or(line), 300)
 }
 
 #[cfg(test)]

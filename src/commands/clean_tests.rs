@@ -8,7 +8,7 @@ fn refused(refusal: Refusal) -> Error {
 #[test]
 fn only_the_servers_own_word_makes_a_stanza_stale() {
     let gone = refused(Refusal::NotFound("pods \"api\" not found".into()));
-    assert!(matches!(verdict(&gone), Verdict::Gone(_)));
+    assert!(matches!(looked(Err(gone)), Looked::Gone));
     let others = [
         refused(Refusal::Unreachable("connection refused".into())),
         refused(Refusal::Credentials("You must be logged in".into())),
@@ -20,7 +20,7 @@ fn only_the_servers_own_word_makes_a_stanza_stale() {
         Error::TooMuch { most: 1 },
     ];
     for error in others {
-        assert!(matches!(verdict(&error), Verdict::Unknown(_)), "{error:?}");
+        assert!(matches!(looked(Err(error.clone())), Looked::Unknown(_)), "{error:?}");
     }
 }
 
@@ -47,9 +47,9 @@ fn a_stanza_without_a_context_is_never_judged_by_another_cluster() {
     };
     let stanza = Stanza { alias: "a".into(), file: "/x/a.conf".into(), owner, socket: None };
     let said = |current: &str| {
-        let verdicts = ask_all(&elsewhere, current, std::slice::from_ref(&stanza)).unwrap();
-        let Verdict::Unknown(why) = verdicts.each[0].1.clone() else { panic!("judged") };
-        (verdicts.calls, why)
+        let asked = ask_all(&elsewhere, current, std::slice::from_ref(&stanza), &[]).unwrap();
+        let Some(Looked::Unknown(why)) = asked.of.get(&Lead::of_stanza(&stanza)) else { panic!("judged") };
+        (asked.calls, why.clone())
     };
     assert!(said("prod").1.contains("inside a cluster") && said("prod").0 == 0);
     let (calls, why) = said("");

@@ -1,38 +1,49 @@
 //! `podbench detach`: ends the caller's seats in a pod, and takes back what podbench wrote for them on
 //! this disk. The cluster first: a stanza goes when its seat is known to have ended.
 
+use std::path::PathBuf;
+
 use podbench_contract::ids::SeatName;
 use podbench_contract::text::escape;
 
 use super::pick::{self, Exact, Picked};
 use super::{Answer, Done, Session, explain, seats};
 use crate::cli;
-use crate::error::Failure;
+use crate::error::{Failure, Kind};
 use crate::kubectl::{self, Context};
 use crate::pod::{Pod, State as Said, target};
 use crate::report::style::Style;
 use crate::report::undo::{self as wire, Detach, Outcome, Removed};
+use crate::resize::{self, Remembered};
 use crate::seat::inventory::{Caller, Inventory, Seat};
 use crate::shell::word;
-use crate::ssh::inventory::{self as disk, Mode, Place, Stanza};
+use crate::ssh::inventory::{self as disk, Mode, Place, Stanza, Stanzas, Taken};
 
 /// Ends them.
 ///
 /// # Errors
 /// When the pod or a seat isn't what was asked for, or the cluster says no.
 pub(super) fn run(args: &cli::Detach, session: &Session<'_>) -> Result<Done, Failure> {
-    let known = disk::stanzas(session.settings)?;
-    let asked = args.pod.pod.as_deref().map(|p| p.strip_prefix("pod/").unwrap_or(p));
-    let exact = asked.filter(|name| known.iter().any(|s| s.owner.pod == **name));
+    let Stanzas { known, unread } = disk::stanzas(session.settings);
+    let (remembered, strange) = resize::remembered(session.settings);
+    let asked = args.pod.pod.as_deref().map(pick::bare);
+    let is_known = |name: &&str| {
+        known.iter().any(|s| s.owner.pod == **name) || remembered.iter().any(|r| r.pod == **name)
+    };
+    let exact = asked.filter(is_known);
     let found = match exact {
         Some(name) => pick::exactly(session, name),
         None => pick::pod_of(session, args.pod.pod.as_deref(), !args.pod.no_prompt, pick::Of::Seats)
             .map(|picked| Exact::Pod(Box::new(picked))),
     };
     match found.map_err(|failure| failure.because("nothing was taken back"))? {
-        Exact::Pod(picked) => live(args, session, *picked, &known),
+        Exact::Pod(mut picked) => {
+            picked.warnings.extend(unread.into_iter().chain(strange));
+            live(args, session, *picked, &known)
+        }
         Exact::Gone { context, words } => {
-            gone(args, session, &context, asked.unwrap_or_default(), &words, &known)
+            let pod = asked.unwrap_or_default();
+            gone(args, session, &context, (pod, &words), &known, &remembered)
         }
     }
 }
@@ -53,15 +64,20 @@ fn live(
         let selected = select(args, session, pod, &inventory, &caller)?;
         sort(args, pod, &selected)
     };
-    let mut failure = None;
+    let mut failure = not_started(&told);
     if !args.dry_run {
-        let ended = seats::end(session, &mut picked.pod, &running)?;
+        let ended = seats::end(session, &mut picked.pod, &running);
         told.extend(ended.seats);
-        failure = ended.failure;
+        failure = ended.failure.or(failure);
     }
     told.sort_by_key(|s| SeatName::parse(&s.seat));
-    let (resized, not_restored) = give_back(args, session, &mut picked.pod, &caller, &told)?;
-    let failure = failure.or(not_restored);
+    let is_gone = told.iter().any(|s| s.outcome == Outcome::PodGone);
+    let interrupted = failure.as_ref().is_some_and(|f| f.kind == Kind::Interrupted);
+    let (resized, not_restored) = match is_gone || interrupted {
+        true => (Vec::new(), None),
+        false => give_back(args, session, &mut picked.pod, &caller, &told),
+    };
+    failure = failure.or(not_restored);
     if told.is_empty() {
         picked.warnings.extend(others(&picked.pod));
     }
@@ -83,7 +99,14 @@ fn live(
         |s: &&Stanza| told.iter().any(|t| t.outcome == Outcome::Left && s.leads_to(pod.uid(), &t.seat));
     let kept =
         rest.iter().filter(left).map(|s| seats::kept(s, "its seat isn't known to have ended")).collect();
-    let removed = take_back(session, args, &over)?;
+    let forgotten: Vec<PathBuf> = resize::remembered(session.settings)
+        .0
+        .into_iter()
+        .filter(|one| is_gone && one.uid == pod.uid())
+        .map(|one| one.file)
+        .collect();
+    let (removed, not_removed) = take_back(session, args, &over, &forgotten);
+    failure = failure.or(not_removed);
     finish(
         session,
         Detach {
@@ -111,9 +134,9 @@ fn give_back(
     pod: &mut Pod,
     caller: &Caller,
     told: &[wire::Seat],
-) -> Result<(Vec<wire::Resized>, Option<Failure>), Failure> {
+) -> (Vec<wire::Resized>, Option<Failure>) {
     if !args.seats.is_empty() {
-        return Ok((Vec::new(), None));
+        return (Vec::new(), None);
     }
     let (mode, outcome) = match args.dry_run {
         true => (kubectl::Mode::DryRun, Outcome::WouldEnd),
@@ -182,6 +205,15 @@ fn select<'i, 'p>(
     Ok(selected.into_iter().filter(wanted).collect())
 }
 
+const NOT_STARTED: &str =
+    "it hasn't started, and only a seat that runs can be asked to end; it goes with its pod";
+
+/// One that hasn't started may do so yet: it isn't taken back.
+fn not_started(told: &[wire::Seat]) -> Option<Failure> {
+    let left = told.iter().find(|seat| seat.outcome == Outcome::Left)?;
+    Some(Failure::cluster(format!("{} is left", left.seat)).because(NOT_STARTED))
+}
+
 /// Those that can be asked to end, and what is known of the others.
 fn sort(args: &cli::Detach, pod: &Pod, selected: &[&Seat<'_>]) -> (Vec<SeatName>, Vec<wire::Seat>) {
     let (mut running, mut told) = (Vec::new(), Vec::new());
@@ -191,10 +223,8 @@ fn sort(args: &cli::Detach, pod: &Pod, selected: &[&Seat<'_>]) -> (Vec<SeatName>
             Said::Running => running.push(seat.name),
             Said::Terminated { .. } => told.push(seats::undone(pod, seat.name, Outcome::EndedBefore)),
             Said::Waiting { .. } | Said::Unknown => {
-                let why =
-                    "it hasn't started, and only a seat that runs can be asked to end; it goes with its pod";
                 let left = seats::undone(pod, seat.name, Outcome::Left);
-                told.push(wire::Seat { why: Some(why.to_owned()), ..left });
+                told.push(wire::Seat { why: Some(NOT_STARTED.to_owned()), ..left });
             }
         }
     }
@@ -206,16 +236,21 @@ fn gone(
     args: &cli::Detach,
     session: &Session<'_>,
     context: &Context,
-    pod: &str,
-    words: &str,
+    (pod, words): (&str, &str),
     known: &[Stanza],
+    remembered: &[Remembered],
 ) -> Result<Done, Failure> {
     let place = Place::new(session.settings, session.cluster, &context.name)?;
     let namespace = session.kubectl.namespace().unwrap_or(&context.namespace);
     let named = |s: &&Stanza| args.seats.is_empty() || args.seats.contains(&s.owner.seat);
     let over: Vec<Stanza> =
         known.iter().filter(|s| s.is_at(&place, namespace, pod)).filter(named).cloned().collect();
-    if over.is_empty() {
+    let forgotten: Vec<PathBuf> = remembered
+        .iter()
+        .filter(|r| !is_narrowed(args) && r.place == place && r.namespace == namespace && r.pod == pod)
+        .map(|r| r.file.clone())
+        .collect();
+    if over.is_empty() && forgotten.is_empty() {
         return Err(Failure::input(words.to_owned())
             .because("nothing on this machine leads to a pod of that name there")
             .hint(session.command(&["get", "pods"]))
@@ -239,9 +274,7 @@ fn gone(
             state: None,
         });
     }
-    let mut removed = take_back(session, args, &over)?;
-    let uids: Vec<&str> = over.iter().map(|s| s.owner.pod_uid.as_str()).collect();
-    removed.files.extend(Removed::from(disk::forget_pods(session.settings, &uids, mode(args))?).files);
+    let (removed, failure) = take_back(session, args, &over, &forgotten);
     finish(
         session,
         Detach {
@@ -258,12 +291,21 @@ fn gone(
             calls: session.calls(),
             warnings: Vec::new(),
         },
-        None,
+        failure,
     )
 }
 
-fn take_back(session: &Session<'_>, args: &cli::Detach, over: &[Stanza]) -> Result<Removed, Failure> {
-    Ok(disk::take_back(session.settings, over, mode(args))?.into())
+/// What goes from this disk, and what of it the disk refused.
+fn take_back(
+    session: &Session<'_>,
+    args: &cli::Detach,
+    over: &[Stanza],
+    forgotten: &[PathBuf],
+) -> (Removed, Option<Failure>) {
+    let mut taken = Taken::default();
+    let done = disk::take_back(session.settings, over, mode(args), &mut taken)
+        .and_then(|()| disk::remove_all(session.settings, forgotten, mode(args), &mut taken));
+    (taken.into(), done.err())
 }
 
 const fn mode(args: &cli::Detach) -> Mode {

@@ -87,7 +87,7 @@ impl Rig {
     }
 
     fn hosts(&self) -> usize {
-        disk::stanzas(&self.settings).unwrap().len()
+        disk::stanzas(&self.settings).known.len()
     }
 }
 
@@ -273,4 +273,86 @@ fn a_target_or_a_name_narrows_it_and_nothing_else_is_touched() {
     let (named, hosts) = run(&["api", "--seat", "podbench-3"]);
     assert_eq!((named, hosts), (vec!["podbench-3 ended".to_owned()], 2));
     assert_eq!(run(&["api"]).1, 0);
+}
+
+#[test]
+fn an_exec_that_is_cut_in_the_middle_is_settled_by_the_kubelets_word() {
+    let eof: fn() -> Says = || fails("error: unexpected EOF");
+    let reset = || fails("error: read tcp 10.0.0.1:1: connection reset by peer");
+    for cut in [eof, reset] {
+        let rig = Rig::new(&[1]);
+        let specs = [spec(1, "me")];
+        let (kubectl, _) = cluster(pod(&specs, &[]), pod(&specs, &[1]), cut);
+        let done = rig.detach(&kubectl, &["api"]).unwrap();
+        assert_eq!((outcomes(&done), rig.hosts()), (vec!["podbench-1 ended".to_owned()], 0));
+        assert!(done.failure.is_none());
+    }
+}
+
+/// A state file of a pod.
+fn state(rig: &Rig, uid: &str, content: &str) -> std::path::PathBuf {
+    let folder = rig.settings.config_dir.join("state");
+    std::fs::create_dir_all(&folder).unwrap();
+    let file = folder.join(format!("{uid}.json"));
+    std::fs::write(&file, content).unwrap();
+    file
+}
+
+#[test]
+fn a_state_file_that_is_none_of_podbenchs_spoils_no_report_and_is_named() {
+    let rig = Rig::new(&[1]);
+    let specs = [spec(1, "me")];
+    state(&rig, UID, "{");
+    let (kubectl, _) = cluster(pod(&specs, &[]), pod(&specs, &[1]), || ok(""));
+    let done = rig.detach(&kubectl, &["api"]).unwrap();
+    assert_eq!((outcomes(&done), rig.hosts()), (vec!["podbench-1 ended".to_owned()], 0));
+    let failure = done.failure.unwrap();
+    assert!(failure.kind == Kind::Disk && failure.hints[0].starts_with("rm "), "{failure:?}");
+}
+
+#[test]
+fn ctrl_c_in_the_middle_tells_what_is_known_and_takes_no_more_back() {
+    let rig = Rig::new(&[1]);
+    let specs = [spec(1, "me")];
+    let interrupted = || Says { interrupted: true, ..fake::stays("", "") };
+    let (kubectl, _) = cluster(pod(&specs, &[]), pod(&specs, &[]), interrupted);
+    let done = rig.detach(&kubectl, &["api"]).unwrap();
+    assert_eq!((outcomes(&done), rig.hosts()), (vec!["podbench-1 left".to_owned()], 1));
+    assert_eq!(done.failure.unwrap().kind, Kind::Interrupted);
+}
+
+#[test]
+fn a_seat_that_has_not_started_is_left_and_that_is_a_failure() {
+    let rig = Rig::new(&[1]);
+    let mut waiting = pod(&[spec(1, "me")], &[]);
+    waiting["status"]["ephemeralContainerStatuses"][0]["state"] =
+        json!({"waiting": {"reason": "ImagePullBackOff"}});
+    let (kubectl, _) = cluster(waiting.clone(), waiting, || panic!("it can't be entered"));
+    let done = rig.detach(&kubectl, &["api"]).unwrap();
+    assert_eq!((outcomes(&done), rig.hosts()), (vec!["podbench-1 left".to_owned()], 1));
+    assert_eq!(done.failure.unwrap().kind.exit(), 2);
+}
+
+#[test]
+fn what_a_gone_pod_had_before_a_resize_is_forgotten_with_or_without_an_ssh_host() {
+    for hosts in [&[1][..], &[]] {
+        let rig = Rig::new(hosts);
+        let place = Place::new(&rig.settings, &rig.cluster, "ctx").unwrap();
+        let content = |context: &str| {
+            let value = json!({"schema": "podbench/resized/v1", "context": context, "kubeconfig": place.kubeconfig,
+                               "namespace": "demo", "pod": "api", "resized": "app memory 1Mi:2Mi -> 1Mi:3Mi"});
+            value.to_string()
+        };
+        let here = state(&rig, UID, &content("ctx"));
+        let elsewhere = state(&rig, "u-2", &content("other"));
+        let (kubectl, _) = fake::kubectl(|line, _| match line {
+            l if l.contains("whoami") => ok(json!({"status": {"userInfo": {"username": "me"}}})),
+            l if l.contains("config view") => ok(
+                json!({"current-context": "ctx", "contexts": [{"name": "ctx", "context": {"namespace": "demo"}}]}),
+            ),
+            _ => fails("Error from server (NotFound): pods \"api\" not found"),
+        });
+        let done = rig.detach(&kubectl, &["po/api"]).unwrap();
+        assert!(done.failure.is_none() && !here.exists() && elsewhere.exists(), "{:?}", report(&done));
+    }
 }

@@ -10,19 +10,21 @@ use crate::resize::{Journalled, Restored, journalled, restore};
 use crate::seat::inventory::{Caller, Inventory};
 
 /// Gives back what is the caller's; `pod` is kept at its newest. `target`: of this container alone.
-/// `ends`: seats that a dry run would end.
-///
-/// # Errors
-/// When the cluster can't be asked, or this machine's own file can't be read.
+/// `ends`: seats that a dry run would end. Where the cluster can't be asked, or this machine's own file
+/// can't be read, that is the failure, told after what was done.
 pub(super) fn give_back(
     session: &Session<'_>,
     pod: &mut Pod,
     caller: &Caller,
     target: Option<&str>,
     (mode, ends): (Mode, &[String]),
-) -> Result<(Vec<Resized>, Option<Failure>), Failure> {
+) -> (Vec<Resized>, Option<Failure>) {
+    let entries = match journalled(pod, session.settings, caller) {
+        Ok(entries) => entries,
+        Err(failure) => return (Vec::new(), Some(failure)),
+    };
     let (mut told, mut failure) = (Vec::new(), None);
-    for entry in journalled(pod, session.settings, caller)? {
+    for entry in entries {
         if target.is_some_and(|t| t != entry.container) {
             continue;
         }
@@ -32,7 +34,14 @@ pub(super) fn give_back(
                 why: Some(format!("{seat} still runs beside it")),
                 ..resized(&entry)
             },
-            None => of(&entry, restore(session, pod, &entry, mode)?),
+            None => match restore(session, pod, &entry, mode) {
+                Ok(restored) => of(&entry, restored),
+                Err(no) => {
+                    let why = Some(no.message.clone());
+                    failure = failure.or(Some(no));
+                    Resized { outcome: GivenBack::Unknown, why, ..resized(&entry) }
+                }
+            },
         };
         if let (GivenBack::Refused, Some(why)) = (one.outcome, &one.why) {
             let words = format!("{} keeps what --resize made of it: {why}", one.container);
@@ -40,7 +49,7 @@ pub(super) fn give_back(
         }
         told.push(one);
     }
-    Ok((told, failure))
+    (told, failure)
 }
 
 /// A seat that runs beside the container, whosever it is.

@@ -8,7 +8,7 @@ use crate::cli;
 use crate::error::Failure;
 use crate::report::list::{self as wire, List, Row};
 use crate::seat::inventory::Inventory;
-use crate::ssh::inventory::{Place, Stanza, stanzas};
+use crate::ssh::inventory::{Place, Stanza, Stanzas, stanzas};
 
 /// Lists.
 ///
@@ -26,7 +26,7 @@ pub(super) fn run(args: &cli::List, session: &Session<'_>) -> Result<Done, Failu
     let pods = pick::list(first.finish()?)?;
     let (owner, warning) = around.owner(session)?;
     let caller = seats::caller(session, owner);
-    let known = stanzas(session.settings)?;
+    let Stanzas { known, unread } = stanzas(session.settings);
     let mut by_seat: HashMap<(&str, &str), &Stanza> = HashMap::new();
     for stanza in &known {
         by_seat.entry((&stanza.owner.pod_uid, &stanza.owner.seat)).or_insert(stanza);
@@ -68,7 +68,7 @@ pub(super) fn run(args: &cli::List, session: &Session<'_>) -> Result<Done, Failu
         seats: rows,
         not_ours,
         calls: session.calls(),
-        warnings: warning.into_iter().collect(),
+        warnings: warning.into_iter().chain(unread).collect(),
     };
     session.ui.clear();
     tell(args, session, &list);

@@ -179,10 +179,10 @@ pub fn run(cli: &Cli, settings: &Settings, interrupt: Interrupt) -> Result<Done,
             let to_check = args.check.then(|| interrupt.clone());
             with(settings, &local.cluster, interrupt, "attach", |session| {
                 let done = attach::run(args, session, &local)?;
-                match to_check {
+                Ok(match to_check {
                     Some(interrupt) => check::check(done, session, interrupt),
-                    None => Ok(done),
-                }
+                    None => done,
+                })
             })
         }
         Verb::Ssh(args) => {

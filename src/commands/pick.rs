@@ -233,11 +233,22 @@ fn owner(
     Ok((None, vec![warning]))
 }
 
+/// How a pod is spelled before the slash.
+const PODS: [&str; 3] = ["pod", "pods", "po"];
+
+/// What was typed, without the word that says it is a pod.
+pub(super) fn bare(asked: &str) -> &str {
+    match asked.split_once('/') {
+        Some((kind, name)) if PODS.contains(&kind) => name,
+        _ => asked,
+    }
+}
+
 fn parse(asked: Option<&str>) -> Result<Query, Failure> {
     let Some(asked) = asked else { return Ok(Query::Nothing) };
-    let (kind, name) = asked.split_once('/').unwrap_or(("pod", asked));
+    let (kind, name) = asked.split_once('/').unwrap_or((PODS[0], asked));
     let kind = match kind {
-        "pod" | "pods" | "po" => None,
+        kind if PODS.contains(&kind) => None,
         "deploy" | "deployment" | "deployments" | "deployment.apps" | "deployments.apps" => {
             Some("deployment")
         }

@@ -121,32 +121,28 @@ pub(super) struct Ended {
 const PERHAPS: Duration = Duration::from_secs(6);
 
 /// Ends these seats of a pod, side by side: one exec each, and the kubelet's word for all of them.
-/// `pod` becomes the newest one that was seen.
-pub(super) fn end(session: &Session<'_>, pod: &mut Pod, seats: &[SeatName]) -> Result<Ended, Failure> {
+/// `pod` becomes the newest one that was seen. On ctrl-C what is known by then is told.
+pub(super) fn end(session: &Session<'_>, pod: &mut Pod, seats: &[SeatName]) -> Ended {
     let kubectl = session.kubectl;
     if seats.is_empty() {
-        return Ok(Ended { seats: Vec::new(), failure: None });
+        return Ended { seats: Vec::new(), failure: None };
     }
     session.progress("ending seats");
     let (name, uid) = (pod.name().to_owned(), pod.uid().to_owned());
     let watch = kubectl.watch_pod_until(&name, "until the seats have ended").ok();
     let asked = side_by_side(seats, SEATS, |seat| (*seat, stop::ask(kubectl, &name, *seat)));
-    if asked.iter().any(|(_, answer)| matches!(answer, Err(Error::Interrupted))) {
-        return Err(Error::Interrupted.into());
-    }
     let reached: Vec<SeatName> = asked
         .iter()
         .filter(|(_, answer)| answer.as_ref().err().is_none_or(may_have_ended))
         .map(|(s, _)| *s)
         .collect();
     let limit = if asked.iter().any(|(_, answer)| answer.is_ok()) { KUBELET } else { PERHAPS };
+    let interrupted = asked.iter().any(|(_, answer)| matches!(answer, Err(Error::Interrupted)));
     let waited = match reached.is_empty() {
+        _ if interrupted => Err(Error::Interrupted),
         true => Ok(Waited::Ended),
         false => stop::until_ended(kubectl, watch, pod, &reached, Instant::now() + limit),
     };
-    if matches!(waited, Err(Error::Interrupted)) {
-        return Err(Error::Interrupted.into());
-    }
     let mut ended = Ended { seats: Vec::new(), failure: None };
     for (seat, answer) in asked {
         let gone = waited == Ok(Waited::Gone) && reached.contains(&seat);
@@ -165,7 +161,7 @@ pub(super) fn end(session: &Session<'_>, pod: &mut Pod, seats: &[SeatName]) -> R
         ended.seats.push(undo::Seat { why, instead, ..undone(pod, seat, outcome) });
     }
     session.ui.clear();
-    Ok(ended)
+    ended
 }
 
 /// A seat of this pod, as `detach` and `clean` tell of it.
@@ -187,13 +183,10 @@ pub(super) fn undone(pod: &Pod, seat: SeatName, outcome: undo::Outcome) -> undo:
 
 /// May the error be the seat's end, which takes the exec along?
 fn may_have_ended(error: &Error) -> bool {
-    match error {
-        Error::Failed { .. } | Error::Deadline { .. } | Error::TooMuch { .. } | Error::Answer { .. } => true,
-        Error::Refused(refusal) => {
-            matches!(refusal, Refusal::Exited(_) | Refusal::NoContainer(_) | Refusal::NotFound(_))
-        }
-        Error::Start { .. } | Error::Interrupted => false,
-    }
+    let says_so = |refusal: &Refusal| {
+        matches!(refusal, Refusal::Exited(_) | Refusal::NoContainer(_) | Refusal::NotFound(_))
+    };
+    error.is_lost() || matches!(error, Error::Refused(refusal) if says_so(refusal))
 }
 
 fn left(answer: &Result<(), Error>, wait: Option<&Error>, seat: SeatName) -> Failure {

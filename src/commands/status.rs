@@ -17,18 +17,19 @@ use crate::report::status::{self as wire, Full, Host, Measured, Status};
 use crate::report::style::Style;
 use crate::seat::inventory::{Caller, Inventory, Seat};
 use crate::seat::measure::{Question, Unmeasured, measure};
-use crate::ssh::inventory::{self as disk, Place, Stanza};
+use crate::ssh::inventory::{self as disk, Place, Stanza, Stanzas};
 
 /// Looks.
 ///
 /// # Errors
 /// When the pod can't be read.
 pub(super) fn run(args: &cli::Status, session: &Session<'_>) -> Result<Done, Failure> {
-    let known = disk::stanzas(session.settings)?;
+    let Stanzas { known, unread } = disk::stanzas(session.settings);
     let asked = args.pod.pod.as_deref();
+    let bare = asked.map(pick::bare);
     let picked = pick::pod_of(session, asked, !args.pod.no_prompt, pick::Of::Seats).map_err(|failure| {
         // What is left of a pod that is gone.
-        match known.iter().find(|s| asked == Some(s.owner.pod.as_str())) {
+        match known.iter().find(|s| bare == Some(s.owner.pod.as_str())) {
             Some(stanza) => failure
                 .because(format!("the ssh host {} on this machine led to a pod of that name", stanza.alias))
                 .hint(session.verb("detach", &stanza.owner.pod)),
@@ -70,7 +71,7 @@ pub(super) fn run(args: &cli::Status, session: &Session<'_>) -> Result<Done, Fai
         not_ours: seats::not_ours(pod, &inventory),
         stale: stale(session, &picked, &known)?,
         calls: session.calls(),
-        warnings: warnings(&picked),
+        warnings: warnings(&picked).into_iter().chain(unread).collect(),
     };
     session.ui.clear();
     let text = wire::text(&report, Style::stdout(session.settings));

@@ -88,6 +88,24 @@ pub enum Error {
     },
 }
 
+impl Error {
+    /// Did no answer come, so that nobody knows whether what was asked for was done?
+    #[must_use]
+    pub fn is_lost(&self) -> bool {
+        match self {
+            Self::Deadline { .. } | Self::TooMuch { .. } | Self::Answer { .. } => true,
+            Self::Refused(refusal) => {
+                matches!(refusal, Refusal::Unreachable(_) | Refusal::Slow(_) | Refusal::Cut(_))
+            }
+            // What the server says begins so; what kubectl itself refuses is a sentence about its flags.
+            Self::Failed { words, .. } => {
+                !words.contains("Error from server") && !words.contains("invalid subresource value")
+            }
+            Self::Start { .. } | Self::Interrupted => false,
+        }
+    }
+}
+
 /// Who is asked, and everything that was asked.
 pub struct Kubectl {
     scope: Scope,
@@ -136,6 +154,12 @@ impl Kubectl {
     #[must_use]
     pub fn namespace(&self) -> Option<&str> {
         self.scope().namespace.as_deref().or(self.scope.cluster.namespace.as_deref())
+    }
+
+    /// The context that calls name; empty: there is none, or kubectl decides.
+    #[must_use]
+    pub fn context_name(&self) -> &str {
+        self.scope().context.as_deref().unwrap_or_default()
     }
 
     /// How many processes were started.

@@ -203,7 +203,7 @@ fn full(page: &mut Page, full: &Full) {
         (None, None) => below(page, &authored),
     }
     if let Some(from) = &full.resized_from {
-        below(page, &format!("the pod was resized for it; before that: {from}"));
+        below(page, &format!("resized for it: {from}"));
     }
     if let Some(host) = &full.ssh {
         let open = if host.connected == Some(true) { ", a connection is open" } else { "" };

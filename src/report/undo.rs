@@ -94,6 +94,8 @@ pub enum GivenBack {
     Kept,
     /// Somebody said no.
     Refused,
+    /// A call failed, and nobody knows how far it is.
+    Unknown,
 }
 
 /// A container that was resized.
@@ -269,6 +271,7 @@ fn resized(page: &mut Page, one: &Resized) {
         GivenBack::Nothing => ("nothing to restore", Ink::Faint),
         GivenBack::Kept => ("stays resized", Ink::Warn),
         GivenBack::Refused => ("is left resized", Ink::Bad),
+        GivenBack::Unknown => ("may be restored or not", Ink::Bad),
     };
     let parts =
         [Some(what.to_owned()), (!one.changes.is_empty()).then(|| one.changes.join(", ")), one.why.clone()];

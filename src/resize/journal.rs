@@ -2,7 +2,7 @@
 //! environment of the seats that were landed with it, which any machine can read and anyone may have
 //! written.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use podbench_contract::env;
 use podbench_contract::ids::SeatName;
@@ -11,11 +11,14 @@ use serde_json::{Value, json};
 
 use super::plan::Step;
 use super::{resizable, share};
+use crate::commands::Session;
 use crate::error::{Failure, Kind as FailureKind};
 use crate::pod::Pod;
 use crate::seat::inventory::{Caller, Inventory};
 use crate::settings::Settings;
+use crate::shell::word;
 use crate::ssh::files::{Found, Layout, folder, read, replace};
+use crate::ssh::inventory::Place;
 
 /// The value of a state file's `schema`.
 const SCHEMA: &str = "podbench/resized/v1";
@@ -107,72 +110,143 @@ pub(super) fn first_values(
     Ok(steps.iter().map(change).collect())
 }
 
+/// This machine's memory of what was changed.
+#[derive(Clone, Debug)]
+pub(super) struct Journal<'s> {
+    settings: &'s Settings,
+    place: Place,
+}
+
+impl<'s> Journal<'s> {
+    /// For pods of this session's cluster.
+    ///
+    /// # Errors
+    /// When the kubeconfig's path can't be written on a line.
+    pub(super) fn of(session: &Session<'s>) -> Result<Self, Failure> {
+        let place = Place::new(session.settings, session.cluster, session.kubectl.context_name())?;
+        Ok(Self { settings: session.settings, place })
+    }
+}
+
 /// What this machine remembered before.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Before(Vec<Change>);
 
 /// Writes changes down, each in place of what was remembered of the same resource.
-pub(super) fn remember(settings: &Settings, pod: &Pod, changes: &[Change]) -> Result<Before, Failure> {
-    let layout = Layout::new(settings);
-    let _lock = layout.open(settings)?;
-    let before = kept(settings, pod)?;
+pub(super) fn remember(journal: &Journal<'_>, pod: &Pod, changes: &[Change]) -> Result<Before, Failure> {
+    let layout = Layout::new(journal.settings);
+    let _lock = layout.open(journal.settings)?;
+    let before = kept(journal.settings, pod)?;
     let other = |c: &&Change| !changes.iter().any(|n| n.container == c.container && n.resource == c.resource);
     let after: Vec<Change> = before.iter().filter(other).chain(changes).cloned().collect();
-    store(settings, pod, &after)?;
+    store(journal, pod, &after)?;
     Ok(Before(before))
 }
 
 /// Undoes [`remember`]. A file that stays says what isn't so any more, and a restore that reads it
 /// finds another value and touches nothing: no failure of a run that did what it was asked for.
-pub(super) fn put_back(settings: &Settings, pod: &Pod, before: &Before) {
-    let layout = Layout::new(settings);
-    if let Ok(_lock) = layout.open(settings) {
-        let _ = store(settings, pod, &before.0);
+pub(super) fn put_back(journal: &Journal<'_>, pod: &Pod, before: &Before) {
+    let layout = Layout::new(journal.settings);
+    if let Ok(_lock) = layout.open(journal.settings) {
+        let _ = store(journal, pod, &before.0);
     }
 }
 
 /// This machine forgets what it remembered of a container.
-pub(super) fn forget(settings: &Settings, pod: &Pod, container: &str) -> Result<(), Failure> {
+pub(super) fn forget(journal: &Journal<'_>, pod: &Pod, container: &str) -> Result<(), Failure> {
+    let settings = journal.settings;
     if matches!(read(&file(settings, pod))?, Found::Nothing) {
         return Ok(());
     }
     let layout = Layout::new(settings);
     let _lock = layout.open(settings)?;
     let rest: Vec<Change> = kept(settings, pod)?.into_iter().filter(|c| c.container != container).collect();
-    store(settings, pod, &rest)
+    store(journal, pod, &rest)
 }
 
 fn file(settings: &Settings, pod: &Pod) -> PathBuf {
     // A uid is of letters, digits and hyphens: `Pod::new`.
-    settings.config_dir.join("state").join(format!("{}.json", pod.uid()))
+    Layout::new(settings).state().join(format!("{}.json", pod.uid()))
 }
 
 /// What this machine remembers of the pod.
 fn kept(settings: &Settings, pod: &Pod) -> Result<Vec<Change>, Failure> {
     let path = file(settings, pod);
-    let strange = || {
-        Failure::new(
-            FailureKind::Disk,
-            format!(
-                "{} is not a file that podbench wrote",
-                podbench_contract::text::escape(&path.to_string_lossy(), 200)
-            ),
-        )
-    };
-    let text = match read(&path)? {
-        Found::Nothing => return Ok(Vec::new()),
-        Found::Foreign => return Err(strange()),
+    let Some(value) = value(&path)? else { return Ok(Vec::new()) };
+    value.get("resized").and_then(Value::as_str).and_then(resized::read).ok_or_else(|| strange(&path))
+}
+
+/// A state file's content; `None`: there is none.
+fn value(path: &Path) -> Result<Option<Value>, Failure> {
+    let text = match read(path)? {
+        Found::Nothing => return Ok(None),
+        Found::Foreign => return Err(strange(path)),
         Found::Text(text) => text,
     };
-    let value: Value = serde_json::from_str(&text).map_err(|_| strange())?;
-    let known = value.get("schema").is_some_and(|s| s == SCHEMA);
-    let line = value.get("resized").and_then(Value::as_str).filter(|_| known);
-    line.and_then(resized::read).ok_or_else(strange)
+    let value: Value = serde_json::from_str(&text).map_err(|_| strange(path))?;
+    if value.get("schema").is_none_or(|s| s != SCHEMA) {
+        return Err(strange(path));
+    }
+    Ok(Some(value))
+}
+
+fn strange(path: &Path) -> Failure {
+    let shown = podbench_contract::text::escape(&path.to_string_lossy(), 200);
+    Failure::new(FailureKind::Disk, format!("{shown} is not a file that podbench wrote"))
+        .because("podbench remembers there what a pod's container had before --resize")
+        .hint(format!("rm {}", word(&path.to_string_lossy())))
+}
+
+/// A pod whose old values this machine remembers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Remembered {
+    /// Where.
+    pub file: PathBuf,
+    /// The pod's `metadata.uid`.
+    pub uid: String,
+    /// The cluster that it is in.
+    pub place: Place,
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name.
+    pub pod: String,
+}
+
+/// Every pod of which this machine remembers something, and a line about each file that is none of
+/// podbench's. Nobody's secret: what is there is what any reader of the pod sees.
+#[must_use]
+pub fn remembered(settings: &Settings) -> (Vec<Remembered>, Vec<String>) {
+    let (mut known, mut strange) = (Vec::new(), Vec::new());
+    let files = std::fs::read_dir(Layout::new(settings).state()).into_iter().flatten().flatten();
+    for path in files.map(|entry| entry.path()) {
+        let Some(uid) = path.file_name().and_then(|n| n.to_str()).and_then(|n| n.strip_suffix(".json"))
+        else {
+            continue;
+        };
+        match value(&path).map(|value| value.as_ref().and_then(|value| about(&path, uid, value))) {
+            Ok(Some(one)) => known.push(one),
+            Ok(None) => {}
+            Err(failure) => strange.push(failure.message),
+        }
+    }
+    known.sort_by(|a, b| a.file.cmp(&b.file));
+    (known, strange)
+}
+
+fn about(file: &Path, uid: &str, value: &Value) -> Option<Remembered> {
+    let text = |field: &str| value.get(field).and_then(Value::as_str).map(str::to_owned);
+    Some(Remembered {
+        file: file.to_owned(),
+        uid: uid.to_owned(),
+        place: Place { context: text("context")?, kubeconfig: text("kubeconfig")? },
+        namespace: text("namespace")?,
+        pod: text("pod")?,
+    })
 }
 
 /// Under the lock.
-fn store(settings: &Settings, pod: &Pod, changes: &[Change]) -> Result<(), Failure> {
-    let path = file(settings, pod);
+fn store(journal: &Journal<'_>, pod: &Pod, changes: &[Change]) -> Result<(), Failure> {
+    let path = file(journal.settings, pod);
     if changes.is_empty() {
         return match std::fs::remove_file(&path) {
             Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
@@ -181,9 +255,11 @@ fn store(settings: &Settings, pod: &Pod, changes: &[Change]) -> Result<(), Failu
             _ => Ok(()),
         };
     }
-    folder(&settings.config_dir.join("state"))?;
+    folder(&Layout::new(journal.settings).state())?;
     let value = json!({
         "schema": SCHEMA,
+        "context": journal.place.context,
+        "kubeconfig": journal.place.kubeconfig,
         "namespace": pod.namespace(),
         "pod": pod.name(),
         "resized": resized::write(changes),

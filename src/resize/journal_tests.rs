@@ -23,6 +23,11 @@ fn seat(changes: &str) -> Value {
     seat
 }
 
+fn memory(settings: &Settings) -> Journal<'_> {
+    let place = Place { context: "prod".into(), kubeconfig: "/home/u/.kube/config".into() };
+    Journal { settings, place }
+}
+
 fn me() -> Caller {
     Caller { owner: Some("me".into()), key: None }
 }
@@ -45,7 +50,7 @@ fn step(now: &str, to: &str) -> Step {
 fn a_second_resize_keeps_the_first_old_value_unless_somebody_else_was_there() {
     let home = tempfile::tempdir().unwrap();
     let settings = Settings::bare(home.path());
-    remember(&settings, &pod("64Mi", None), &[line("app memory 16Mi:64Mi -> 16Mi:128Mi")]).unwrap();
+    remember(&memory(&settings), &pod("64Mi", None), &[line("app memory 16Mi:64Mi -> 16Mi:128Mi")]).unwrap();
     let again =
         first_values(&settings, &pod("128Mi", None), &me(), "app", &[step("128Mi", "256Mi")]).unwrap();
     assert_eq!(again, [line("app memory 16Mi:64Mi -> 16Mi:256Mi")]);
@@ -58,7 +63,7 @@ fn a_second_resize_keeps_the_first_old_value_unless_somebody_else_was_there() {
 fn who_knows_what_is_there_now_is_believed() {
     let home = tempfile::tempdir().unwrap();
     let settings = Settings::bare(home.path());
-    remember(&settings, &pod("64Mi", None), &[line("app memory 16Mi:64Mi -> 16Mi:128Mi")]).unwrap();
+    remember(&memory(&settings), &pod("64Mi", None), &[line("app memory 16Mi:64Mi -> 16Mi:128Mi")]).unwrap();
     let seat = "app memory 16Mi:64Mi -> 16Mi:256Mi";
     let [entry] = journalled(&pod("256Mi", Some(seat)), &settings, &me()).unwrap().try_into().unwrap();
     assert_eq!(entry.changes, [(line(seat), Source::Seat(SeatName::parse("podbench-1").unwrap()))]);
@@ -76,13 +81,13 @@ fn the_file_is_the_users_alone_and_is_gone_when_nothing_is_remembered() {
     let home = tempfile::tempdir().unwrap();
     let settings = Settings::bare(home.path());
     let pod = pod("64Mi", None);
-    let before = remember(&settings, &pod, &[line("app memory 16Mi:64Mi -> 16Mi:128Mi")]).unwrap();
+    let before = remember(&memory(&settings), &pod, &[line("app memory 16Mi:64Mi -> 16Mi:128Mi")]).unwrap();
     let path = file(&settings, &pod);
     assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
-    put_back(&settings, &pod, &before);
+    put_back(&memory(&settings), &pod, &before);
     assert!(!path.exists());
-    remember(&settings, &pod, &[line("app memory 16Mi:64Mi -> 16Mi:128Mi")]).unwrap();
-    forget(&settings, &pod, "app").unwrap();
+    remember(&memory(&settings), &pod, &[line("app memory 16Mi:64Mi -> 16Mi:128Mi")]).unwrap();
+    forget(&memory(&settings), &pod, "app").unwrap();
     assert!(!path.exists());
 }
 
@@ -91,7 +96,7 @@ fn a_strange_file_is_an_error_and_not_nothing() {
     let home = tempfile::tempdir().unwrap();
     let settings = Settings::bare(home.path());
     let pod = pod("64Mi", None);
-    remember(&settings, &pod, &[line("app memory 16Mi:64Mi -> 16Mi:128Mi")]).unwrap();
+    remember(&memory(&settings), &pod, &[line("app memory 16Mi:64Mi -> 16Mi:128Mi")]).unwrap();
     std::fs::write(file(&settings, &pod), "{\"schema\": \"podbench/resized/v1\", \"resized\": \"x\"}")
         .unwrap();
     assert!(journalled(&pod, &settings, &me()).is_err());
@@ -133,4 +138,19 @@ fn a_strangers_text_is_no_old_value_whatever_it_knows() {
     let pod = pod_with("128Mi", vec![seat("app memory 16Mi:64Mi -> 16Mi:128Mi"), theirs]);
     let [entry] = journalled(&pod, &settings, &me()).unwrap().try_into().unwrap();
     assert_eq!(entry.changes[0].0, line("app memory 16Mi:64Mi -> 16Mi:128Mi"));
+}
+
+#[test]
+fn what_this_machine_remembers_says_which_cluster_it_is_about() {
+    let home = tempfile::tempdir().unwrap();
+    let settings = Settings::bare(home.path());
+    let pod = pod("64Mi", None);
+    remember(&memory(&settings), &pod, &[line("app memory 16Mi:64Mi -> 16Mi:128Mi")]).unwrap();
+    std::fs::write(Layout::new(&settings).state().join("u-2.json"), "{").unwrap();
+    std::fs::write(Layout::new(&settings).state().join(".u-3.jsonAbCdEf.tmp"), "{").unwrap();
+    let (known, strange) = remembered(&settings);
+    assert_eq!(known.len(), 1, "{known:?}");
+    assert_eq!((known[0].uid.as_str(), known[0].pod.as_str()), ("u-1", "api"));
+    assert_eq!(known[0].place, memory(&settings).place);
+    assert!(strange.len() == 1 && strange[0].contains("u-2.json"), "{strange:?}");
 }

@@ -23,6 +23,7 @@ use podbench_contract::resized::{Change, Resource, Share};
 use serde_json::Value;
 
 use self::follow::End;
+use self::journal::Journal;
 use self::plan::{No, Step, Wish};
 use self::ranges::Range;
 use self::write::{Change as Patch, Put};
@@ -33,7 +34,7 @@ use crate::pod::{Container, Kind, Pod};
 use crate::seat::conflict;
 use crate::seat::inventory::Caller;
 
-pub use journal::{Journalled, journalled};
+pub use journal::{Journalled, Remembered, journalled, remembered};
 pub use restore::{Restored, restore};
 
 /// What a container has now of a resource; `None` where it isn't limited, or in a spelling that
@@ -108,9 +109,6 @@ pub fn before_seat(
     match attempt(session, pod, caller, target, wishes, mode) {
         Ok(outcome) => Ok(outcome),
         Err(Error::Interrupted) => Err(Error::Interrupted.into()),
-        Err(error @ Error::Deadline { .. }) => {
-            Ok(Outcome::not(format!("{error}; it may be stored all the same")))
-        }
         Err(error) => Ok(Outcome::not(error)),
     }
 }
@@ -152,11 +150,14 @@ fn attempt(
                 }
                 Put::Conflict if conflict::again(session.kubectl, pod, &mut conflicts)? => continue,
                 Put::Conflict => return Ok(Outcome::not(write::BUSY)),
-                Put::Refused(why) => return Ok(Outcome::not(why)),
+                Put::Refused(why) | Put::Lost(why) => return Ok(Outcome::not(why)),
             }
         }
         // First, so that nothing that is changed is ever forgotten, whatever comes after.
-        let before = match journal::remember(session.settings, pod, &changes) {
+        let (memory, before) = match Journal::of(session).and_then(|memory| {
+            let before = journal::remember(&memory, pod, &changes)?;
+            Ok((memory, before))
+        }) {
             Ok(before) => before,
             Err(failure) => return Ok(Outcome::not(unwritten(&failure))),
         };
@@ -179,13 +180,20 @@ fn attempt(
                 }
             }
             Put::Conflict if conflict::again(session.kubectl, pod, &mut conflicts)? => {
-                journal::put_back(session.settings, pod, &before);
+                journal::put_back(&memory, pod, &before);
                 continue;
             }
             Put::Conflict => write::BUSY.to_owned(),
             Put::Refused(why) => why,
+            // The old values stay remembered.
+            Put::Lost(why) => {
+                let undo = session.verb("detach", pod.name());
+                return Ok(Outcome::not(format!(
+                    "{why}; it may be stored all the same, and `{undo}` gives the old values back"
+                )));
+            }
         };
-        journal::put_back(session.settings, pod, &before);
+        journal::put_back(&memory, pod, &before);
         return Ok(Outcome::not(why));
     }
 }
@@ -239,7 +247,7 @@ fn settled(
             let said = "and somebody else has changed the resources meanwhile, so they stay";
             return Ok(Err(format!("{why}; {said}")));
         }
-        Ok(Put::Refused(no)) => no,
+        Ok(Put::Refused(no) | Put::Lost(no)) => no,
         Err(Error::Interrupted) => return Err(Error::Interrupted),
         Err(error) => error.to_string(),
     };

@@ -3,7 +3,7 @@
 use podbench_contract::resized::Change;
 
 use super::follow::{self, End};
-use super::journal::{self, Journalled};
+use super::journal::{self, Journal, Journalled};
 use super::plan::Step;
 use super::write::{self, Change as Patch, Put};
 use super::{resizable, share};
@@ -42,9 +42,9 @@ pub enum Restored {
         /// Which of these.
         why: String,
     },
-    /// Somebody said no: it stays as podbench made it, and is remembered.
+    /// Somebody said no, or nobody answered: it stays as podbench made it, and is remembered.
     Refused {
-        /// Their words, and what is missing.
+        /// Their words, and what is missing, or why there is no answer.
         reason: String,
     },
 }
@@ -60,12 +60,13 @@ pub fn restore(
     entry: &Journalled,
     mode: Mode,
 ) -> Result<Restored, Failure> {
+    let memory = Journal::of(session)?;
     let mut conflicts = 0;
     let (changes, left, patch) = loop {
         let (steps, changes, left) = sort(pod, entry);
         if steps.is_empty() {
             if mode == Mode::Store {
-                journal::forget(session.settings, pod, &entry.container)?;
+                journal::forget(&memory, pod, &entry.container)?;
             }
             let why = left.unwrap_or_else(|| format!("{} has its old values already", entry.container));
             return Ok(Restored::NothingToDo { why });
@@ -76,6 +77,10 @@ pub fn restore(
             Put::Conflict if conflict::again(session.kubectl, pod, &mut conflicts)? => {}
             Put::Conflict => return Ok(Restored::Refused { reason: write::BUSY.to_owned() }),
             Put::Refused(reason) => return Ok(Restored::Refused { reason }),
+            Put::Lost(why) => {
+                let reason = format!("{why}; the old values may be stored all the same");
+                return Ok(Restored::Refused { reason });
+            }
         }
     };
     if mode == Mode::DryRun {
@@ -84,7 +89,8 @@ pub fn restore(
     let watch = session.kubectl.watch_pod_until(pod.name(), "until the old values are in force").ok();
     let end = follow::until_done(session.kubectl, watch, pod, &patch);
     // Stored either way: what is wanted is in the pod's spec.
-    journal::forget(session.settings, pod, &entry.container)?;
+    journal::forget(&memory, pod, &entry.container)
+        .map_err(|failure| failure.because(format!("{} has its old values again", entry.container)))?;
     Ok(match end {
         Ok(End::Actual) => Restored::Done { changes, left },
         Ok(End::Infeasible(reason) | End::Deferred(reason) | End::Failing(reason) | End::Late(reason)) => {

@@ -117,3 +117,30 @@ fn a_server_without_the_subresource_is_a_warning() {
     assert!(outcome.warnings[0].contains("from Kubernetes 1.33 on"), "{outcome:?}");
     assert!(!remembers);
 }
+
+#[test]
+fn a_write_whose_answer_is_lost_is_looked_for_and_remembered_whatever_is_seen() {
+    for words in ["error: unexpected EOF", "Unable to connect to the server: net/http: TLS handshake timeout"]
+    {
+        let arrived = move |memory: &'static str| {
+            let mut seen = pod(memory, 2, &json!([]));
+            seen["status"]["containerStatuses"][0]["resources"]["limits"]["memory"] = memory.into();
+            run(move |line| match line {
+                patch if patch.contains("patch pod api") => fails(words),
+                watch if watch.contains("--watch") => stays("", ""),
+                _ => ok(seen.clone()),
+            })
+        };
+        let (there, _, remembers) = arrived("9Gi");
+        assert_eq!(there.resized.map(|r| r.state), Some(State::Actual), "{:?}", there.warnings);
+        assert!(remembers);
+        let (not_yet, calls, remembers) = arrived("64Mi");
+        let warning = &not_yet.warnings[0];
+        assert!(
+            warning.contains("may be stored") && warning.contains("podbench detach api -n demo"),
+            "{warning}"
+        );
+        assert!(remembers, "an answer that is lost is no refusal");
+        assert_eq!(calls.iter().filter(|c| c.contains("patch pod")).count(), 1, "it isn't written twice");
+    }
+}

@@ -1,5 +1,7 @@
 //! The patch of `pods/resize`: one call, tied to the very object that the plan was made from.
 
+use std::time::Duration;
+
 use podbench_contract::resized::Share;
 use serde_json::{Map, Value, json};
 
@@ -69,12 +71,15 @@ pub enum Put {
     Conflict,
     /// Somebody said no: their words, and what is missing.
     Refused(String),
+    /// No answer came: it may be stored all the same.
+    Lost(String),
 }
 
-/// Writes. A pod that was stored becomes `pod`.
+/// Writes. A pod that was stored becomes `pod`. Where the answer is lost, the pod is asked whether it
+/// has what was written.
 ///
 /// # Errors
-/// When a call failed in a way that says nothing about the resize.
+/// Ctrl-C, or kubectl can't be run.
 pub fn put(kubectl: &Kubectl, pod: &mut Pod, change: &Change, mode: Mode) -> Result<Put, Error> {
     match kubectl.resize(pod.name(), &change.patch(pod), mode).and_then(Started::finish) {
         Ok(value) => {
@@ -86,10 +91,32 @@ pub fn put(kubectl: &Kubectl, pod: &mut Pod, change: &Change, mode: Mode) -> Res
             Ok(Put::Stored)
         }
         Err(Error::Refused(Refusal::Conflict)) => Ok(Put::Conflict),
+        Err(error) if error.is_lost() => match mode {
+            Mode::Store if has_arrived(kubectl, pod, change)? => Ok(Put::Stored),
+            Mode::Store | Mode::DryRun => Ok(Put::Lost(error.to_string())),
+        },
         Err(Error::Refused(refusal)) => Ok(Put::Refused(refused(&refusal))),
         Err(Error::Failed { words, .. }) => Ok(Put::Refused(failed(&words))),
         Err(error) => Err(error),
     }
+}
+
+/// How long a pod is asked whether a lost write has arrived.
+const LOOK: Duration = Duration::from_secs(5);
+
+/// Has the pod what was written? One that has becomes `pod`. No says little: it may arrive yet.
+fn has_arrived(kubectl: &Kubectl, pod: &mut Pod, change: &Change) -> Result<bool, Error> {
+    let new = match kubectl.get_pod(pod.name())?.finish_within(LOOK) {
+        Err(Error::Interrupted) => return Err(Error::Interrupted),
+        answer => answer.ok().and_then(|value| Pod::new(value).ok()),
+    };
+    let Some(new) = new.filter(|new| new.uid() == pod.uid()) else { return Ok(false) };
+    let has = resizable(&new, &change.container)
+        .is_some_and(|c| change.steps.iter().all(|s| share(&c, s.resource) == Some(s.to)));
+    if has {
+        *pod = new;
+    }
+    Ok(has)
 }
 
 /// Writes as long as the container still has what the steps begin with, through conflicts;

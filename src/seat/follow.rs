@@ -52,7 +52,7 @@ impl<'k> Follow<'k> {
                     return Ok(Seen::Late);
                 }
                 std::thread::sleep(POLL.min(left));
-                return self.read(pod);
+                return self.read(pod, until);
             };
             let ask = self.asked + self.quiet;
             match events.next(until.min(ask)) {
@@ -64,7 +64,12 @@ impl<'k> Follow<'k> {
                 Ok(Watched::Nothing) if Instant::now() < ask => return Ok(Seen::Late),
                 Ok(Watched::Nothing) => {
                     self.quiet = LONGEST_QUIET.min(self.quiet * 2);
-                    return self.read(pod);
+                    match self.read(pod, until) {
+                        Err(Error::Interrupted) => return Err(Error::Interrupted),
+                        // The watch still stands, and is what counts.
+                        Err(_) => {}
+                        seen => return seen,
+                    }
                 }
                 Err(Error::Interrupted) => return Err(Error::Interrupted),
                 // Denied, or cut: ask instead.
@@ -73,11 +78,13 @@ impl<'k> Follow<'k> {
         }
     }
 
-    fn read(&mut self, pod: &mut Pod) -> Result<Seen, Error> {
+    fn read(&mut self, pod: &mut Pod, until: Instant) -> Result<Seen, Error> {
         self.asked = Instant::now();
-        match self.kubectl.get_pod(pod.name())?.finish() {
+        let left = until.saturating_duration_since(self.asked).max(POLL);
+        match self.kubectl.get_pod(pod.name())?.finish_within(left) {
             Ok(value) => Ok(Pod::new(value).map_or(Seen::Pod, |new| take(pod, new))),
             Err(Error::Refused(Refusal::NotFound(_))) => Ok(Seen::Gone),
+            Err(Error::Deadline { .. }) if Instant::now() >= until => Ok(Seen::Late),
             Err(error) => Err(error),
         }
     }

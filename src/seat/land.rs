@@ -93,16 +93,18 @@ impl<'k> Landing<'k> {
                     }
                 }
                 Next::Done(rung) => return Ok(Walked::Landed(next_name(pod), rung)),
-                Next::End(end @ End::WouldLand(_)) => {
+                Next::End(end) => {
                     // It has had the whole rehearsal's time; without an answer nothing is known.
                     let allowed = enter.take().map(|review| review.finish_within(REVIEW));
-                    let refusal = match allowed {
-                        Some(answer) => no_entry(kubectl, pod, plan, answer)?,
-                        None => None,
+                    let refusal = match (&end, allowed) {
+                        // Where something says no already, that is what is told.
+                        (End::WouldLand(_) | End::Unmet(_), Some(answer)) => {
+                            no_entry(kubectl, pod, plan, answer)?
+                        }
+                        _ => None,
                     };
                     return Ok(Walked::Ended(refusal.map_or(end, End::Refused), next_name(pod)));
                 }
-                Next::End(end) => return Ok(Walked::Ended(end, next_name(pod))),
             };
         }
     }
@@ -132,16 +134,13 @@ impl<'k> Landing<'k> {
                     Some(trouble) => Ok(Err(ladder.node_refused(trouble, &put.name.to_string()))),
                 }
             }
-            // Nobody said no: the write may have arrived, and its answer didn't.
-            Err(Put::Refused(refusal @ (Refusal::Unreachable(_) | Refusal::Slow(_)), _)) => {
-                Err(Error::Refused(refusal))
-            }
             Err(Put::Refused(refusal, name)) => {
                 drop(watch);
                 self.written.set(None);
                 let refusal = settle(self.kubectl, pod, plan, refusal)?;
                 Ok(Err(ladder.refused(Channel::Admission, refusal, &name.to_string())))
             }
+            // Nobody said no: the write may have arrived, and its answer didn't.
             Err(Put::Failed(error)) => Err(error),
         }
     }
@@ -236,6 +235,7 @@ fn put(
                 }
                 plan.target_id = pod.container(&plan.target).and_then(|c| c.id());
             }
+            Err(error) if mode == Mode::Store && error.is_lost() => return Err(Put::Failed(error)),
             Err(Error::Refused(refusal)) => return Err(Put::Refused(refusal, name)),
             Err(error) => return Err(Put::Failed(error)),
         }

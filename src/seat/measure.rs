@@ -83,24 +83,35 @@ pub fn measure(kubectl: &Kubectl, question: Question<'_>) -> Result<Measurement,
             Again::Passing if tries + 1 < TRIES => tries += 1,
             // What resets every websocket may let SPDY pass; kubectl itself tries that only after
             // an answer in HTTP.
-            Again::Passing if was_reset(&broken) && !kubectl.needs_spdy() => kubectl.use_spdy(),
+            Again::Passing if broken.was_reset() && !kubectl.needs_spdy() => kubectl.use_spdy(),
             Again::Spdy => kubectl.use_spdy(),
             Again::Early | Again::Passing => return Err(broken),
         }
     }
 }
 
+/// What may help where an exec came to nothing.
 #[derive(Debug, PartialEq, Eq)]
-enum Again {
+pub(super) enum Again {
+    /// Nothing.
     No,
+    /// Some patience: the runtime doesn't know the container yet.
     Early,
+    /// Another try.
     Passing,
+    /// Another protocol.
     Spdy,
 }
 
+impl Unmeasured {
+    const fn was_reset(&self) -> bool {
+        matches!(self, Self::Exec(error) if was_reset(error))
+    }
+}
+
 /// Did the connection end before there was an exec?
-const fn was_reset(broken: &Unmeasured) -> bool {
-    matches!(broken, Unmeasured::Exec(Error::Refused(Refusal::Unreachable(_))))
+pub(super) const fn was_reset(error: &Error) -> bool {
+    matches!(error, Error::Refused(Refusal::Unreachable(_)))
 }
 
 /// May asking again help?
@@ -108,21 +119,24 @@ fn again(broken: &Unmeasured, spdy: bool) -> Again {
     match broken {
         Unmeasured::Reply(broken) if broken.is_passing() => Again::Passing,
         Unmeasured::Reply(_) | Unmeasured::Content(_) => Again::No,
-        Unmeasured::Exec(Error::Refused(Refusal::NoContainer(_))) => Again::Early,
+        Unmeasured::Exec(error) => exec_again(error, spdy),
+    }
+}
+
+/// May the same exec again help?
+pub(super) const fn exec_again(error: &Error, spdy: bool) -> Again {
+    match error {
+        Error::Refused(Refusal::NoContainer(_)) => Again::Early,
         // Something between here and the server takes no websockets; SPDY may pass.
-        Unmeasured::Exec(Error::Refused(Refusal::Upgrade(_))) if !spdy => Again::Spdy,
+        Error::Refused(Refusal::Upgrade(_)) if !spdy => Again::Spdy,
         // A connection that was cut before its first byte.
-        Unmeasured::Exec(
-            Error::Failed { .. } | Error::Refused(Refusal::Unreachable(_) | Refusal::Cut(_)),
-        ) => Again::Passing,
-        Unmeasured::Exec(
-            Error::Refused(_)
-            | Error::Start { .. }
-            | Error::Deadline { .. }
-            | Error::TooMuch { .. }
-            | Error::Interrupted
-            | Error::Answer { .. },
-        ) => Again::No,
+        Error::Failed { .. } | Error::Refused(Refusal::Unreachable(_) | Refusal::Cut(_)) => Again::Passing,
+        Error::Refused(_)
+        | Error::Start { .. }
+        | Error::Deadline { .. }
+        | Error::TooMuch { .. }
+        | Error::Interrupted
+        | Error::Answer { .. } => Again::No,
     }
 }
 

@@ -7,8 +7,8 @@ use podbench_contract::ids::SeatName;
 use podbench_contract::session::stop_argv;
 
 use super::follow::{Follow, POLL, Seen};
+use super::measure::{Again, exec_again, was_reset};
 use crate::kubectl::call::Limits;
-use crate::kubectl::refusal::Refusal;
 use crate::kubectl::{Error, Kubectl, Started, Watch};
 use crate::pod::{Pod, State};
 
@@ -33,16 +33,20 @@ pub fn ask(kubectl: &Kubectl, pod: &str, seat: SeatName) -> Result<(), Error> {
         tries += 1;
         let answer =
             kubectl.exec(pod, &seat.to_string(), &argv, ASKED, "end the seat").and_then(Started::finish);
-        match answer {
-            // Something between here and the server takes no websockets; SPDY may pass.
-            Err(Error::Refused(Refusal::Upgrade(_))) if !kubectl.needs_spdy() => kubectl.use_spdy(),
-            // A connection that was cut. Asking a seat that has ended meanwhile does no harm.
-            Err(Error::Failed { .. } | Error::Refused(Refusal::Unreachable(_)))
-                if tries < TRIES && began.elapsed() < PATIENCE =>
-            {
-                std::thread::sleep(POLL);
+        let Err(error) = answer else { return Ok(()) };
+        let spdy = kubectl.needs_spdy();
+        let patience = tries < TRIES && began.elapsed() < PATIENCE;
+        match exec_again(&error, spdy) {
+            Again::Spdy => kubectl.use_spdy(),
+            // Asking a seat that has ended meanwhile does no harm.
+            Again::Passing if patience => std::thread::sleep(POLL),
+            // What resets every websocket may let SPDY pass.
+            Again::Passing if was_reset(&error) && !spdy => {
+                kubectl.use_spdy();
+                tries -= 1;
             }
-            other => return other.map(drop),
+            // A container that isn't there has ended.
+            Again::No | Again::Early | Again::Passing => return Err(error),
         }
     }
 }

@@ -96,6 +96,11 @@ impl Layout {
         Ok(lock)
     }
 
+    /// What this machine remembers of pods.
+    pub(crate) fn state(&self) -> PathBuf {
+        self.root.join("state")
+    }
+
     fn lock(&self) -> PathBuf {
         self.root.join("lock")
     }

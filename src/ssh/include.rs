@@ -1,7 +1,9 @@
 //! Does the user's `~/.ssh/config` read our stanzas, before anything else could set their options?
 //! Only looked at, never written: it is the user's file.
 
-use std::path::Path;
+use std::collections::BTreeSet;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
 
 use super::files::Layout;
 use crate::settings::Settings;
@@ -58,6 +60,67 @@ pub(crate) fn given_away(settings: &Settings) -> Option<String> {
             podbench_contract::text::escape(&given.join(", "), 200)
         )
     })
+}
+
+/// ssh follows includes so deep.
+const DEEPEST: usize = 16;
+
+/// The names under which the hosts of `~/.ssh/config`, and of every file that it includes, look their
+/// keys up. `None`: something there can't be read, so nobody knows.
+pub(crate) fn host_key_aliases(settings: &Settings) -> Option<BTreeSet<String>> {
+    let mut found = BTreeSet::new();
+    let mut files = vec![settings.home.join(".ssh").join("config")];
+    for _ in 0..DEEPEST {
+        let mut below = Vec::new();
+        for file in files {
+            let raw = match std::fs::metadata(&file) {
+                Ok(meta) if meta.is_file() => std::fs::read(&file).ok()?,
+                Err(e) if e.kind() != ErrorKind::NotFound => return None,
+                // Nothing, a folder, a pipe: ssh reads none of them.
+                Ok(_) | Err(_) => continue,
+            };
+            let text = String::from_utf8_lossy(&raw);
+            found.extend(values(&text, "hostkeyalias").into_iter().flatten());
+            for word in values(&text, "include").into_iter().flatten() {
+                let pattern = in_glob(&path_of(&word, settings).to_string_lossy());
+                for path in glob::glob(&pattern).ok()? {
+                    below.push(path.ok()?);
+                }
+            }
+        }
+        files = below;
+    }
+    Some(found)
+}
+
+/// The words of every line with this keyword, which is lower case.
+pub(crate) fn values(text: &str, keyword: &str) -> Vec<Vec<String>> {
+    let of = |line: &str| {
+        let (word, rest) = split(line.trim());
+        word.eq_ignore_ascii_case(keyword).then(|| words(rest))
+    };
+    text.lines().filter_map(of).collect()
+}
+
+/// ssh's `\x` is the library's `[x]`.
+fn in_glob(pattern: &str) -> String {
+    let mut out = String::new();
+    let mut chars = pattern.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            '\\' => out.extend(chars.next().map(|c| format!("[{c}]"))),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// Where an `Include`'s word points.
+fn path_of(word: &str, settings: &Settings) -> PathBuf {
+    match word.strip_prefix("~/") {
+        Some(rest) => settings.home.join(rest),
+        None => settings.home.join(".ssh").join(word),
+    }
 }
 
 /// A config that can't be read is ssh's to complain about.
@@ -151,12 +214,7 @@ fn words(rest: &str) -> Vec<String> {
 }
 
 fn reads_stanzas(word: &str, settings: &Settings, layout: &Layout) -> bool {
-    let ssh = settings.home.join(".ssh");
-    let path = match word.strip_prefix("~/") {
-        Some(rest) => settings.home.join(rest),
-        None => ssh.join(word),
-    };
-    let unescaped = unescape(&path.to_string_lossy());
+    let unescaped = unescape(&path_of(word, settings).to_string_lossy());
     let path = Path::new(&unescaped);
     let all = path
         .file_name()

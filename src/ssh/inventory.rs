@@ -2,6 +2,7 @@
 //! known_hosts, their control sockets, and what an interrupted run left. A file without the line that
 //! says whose it is isn't ours, and isn't touched.
 
+use std::collections::BTreeSet;
 use std::fs::FileType;
 use std::io;
 use std::os::unix::fs::FileTypeExt as _;
@@ -11,7 +12,7 @@ use podbench_contract::ids::SeatName;
 
 use super::alias::{Owner, is_alias};
 use super::files::{self, Found, Layout, disk};
-use super::known_hosts;
+use super::{include, known_hosts};
 use crate::error::Failure;
 use crate::settings::{Cluster, Settings};
 
@@ -68,14 +69,25 @@ impl Place {
     }
 }
 
-/// Every stanza of ours, by alias.
-///
-/// # Errors
-/// When the folder is there and can't be read.
-pub fn stanzas(settings: &Settings) -> Result<Vec<Stanza>, Failure> {
+/// The stanzas on this disk.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Stanzas {
+    /// Every one of ours, by alias.
+    pub known: Vec<Stanza>,
+    /// What couldn't be read, and why: one line each. ssh can't read it either.
+    pub unread: Vec<String>,
+}
+
+/// Reads them.
+#[must_use]
+pub fn stanzas(settings: &Settings) -> Stanzas {
     let layout = Layout::new(settings);
-    let mut found = Vec::new();
-    for (path, _) in entries(&layout.stanzas())? {
+    let mut found = Stanzas::default();
+    let files = entries(&layout.stanzas()).unwrap_or_else(|failure| {
+        found.unread.push(one_line(&failure));
+        Vec::new()
+    });
+    for (path, _) in files {
         let Some(alias) = path.file_name().and_then(|n| n.to_str()).and_then(|n| n.strip_suffix(".conf"))
         else {
             continue;
@@ -83,13 +95,24 @@ pub fn stanzas(settings: &Settings) -> Result<Vec<Stanza>, Failure> {
         if !is_alias(alias) {
             continue;
         }
-        let Found::Text(text) = files::read(&path)? else { continue };
+        let text = match files::read(&path) {
+            Ok(Found::Text(text)) => text,
+            Ok(Found::Foreign | Found::Nothing) => continue,
+            Err(failure) => {
+                found.unread.push(one_line(&failure));
+                continue;
+            }
+        };
         let Some(owner) = Owner::of(&text) else { continue };
         let socket = socket_of(&text, &layout.sockets());
-        found.push(Stanza { alias: alias.to_owned(), file: path, owner, socket });
+        found.known.push(Stanza { alias: alias.to_owned(), file: path, owner, socket });
     }
-    found.sort_by(|a, b| a.alias.cmp(&b.alias));
-    Ok(found)
+    found.known.sort_by(|a, b| a.alias.cmp(&b.alias));
+    found
+}
+
+fn one_line(failure: &Failure) -> String {
+    std::iter::once(&failure.message).chain(&failure.causes).cloned().collect::<Vec<_>>().join(": ")
 }
 
 /// What was removed, or would be.
@@ -119,20 +142,22 @@ pub enum Mode {
 }
 
 /// Takes these stanzas back, each with its line in known_hosts and its control socket, under the lock
-/// that `attach` writes under. One that leads elsewhere by now stays.
+/// that `attach` writes under. One that leads elsewhere by now stays. `taken` is told as it goes.
 ///
 /// # Errors
-/// When the disk says no.
-pub fn take_back(settings: &Settings, stanzas: &[Stanza], mode: Mode) -> Result<Taken, Failure> {
-    let mut taken = Taken::default();
+/// When the disk says no. A known_hosts that nobody can read keeps everything where it is.
+pub fn take_back(
+    settings: &Settings,
+    stanzas: &[Stanza],
+    mode: Mode,
+    taken: &mut Taken,
+) -> Result<(), Failure> {
     if stanzas.is_empty() {
-        return Ok(taken);
+        return Ok(());
     }
     let layout = Layout::new(settings);
-    let lock = match mode {
-        Mode::DryRun => None,
-        Mode::Remove => Some(layout.open(settings)?),
-    };
+    let lock = lock(settings, &layout, mode)?;
+    layout.known()?;
     let mut names: Vec<String> = Vec::new();
     for stanza in stanzas {
         let same = matches!(files::read(&stanza.file)?, Found::Text(text) if Owner::of(&text).as_ref() == Some(&stanza.owner));
@@ -140,45 +165,48 @@ pub fn take_back(settings: &Settings, stanzas: &[Stanza], mode: Mode) -> Result<
             continue;
         }
         names.push(stanza.owner.host_key_alias());
-        remove(&stanza.file, mode, &mut taken)?;
+        remove(&stanza.file, mode, taken)?;
         if let Some(socket) = stanza.socket.as_ref().filter(|s| is_socket(s)) {
-            remove(socket, mode, &mut taken)?;
+            remove(socket, mode, taken)?;
         }
     }
     // A second alias of the same seat keeps the line.
-    let still = self::stanzas(settings)?;
+    let still = self::stanzas(settings).known;
     let gone = |s: &&Stanza| !taken.files.contains(&s.file);
     let kept: Vec<String> = still.iter().filter(gone).map(|s| s.owner.host_key_alias()).collect();
     names.retain(|name| !kept.contains(name));
-    forget(&layout, &names, mode, &mut taken)?;
+    forget(&layout, &names, mode, taken)?;
     drop(lock);
-    Ok(taken)
+    Ok(())
 }
 
-/// Removes what is remembered of resizes of these pods, which are gone by UID.
+/// The lock that whoever writes holds; a dry run writes nothing.
+fn lock(settings: &Settings, layout: &Layout, mode: Mode) -> Result<Option<files::Lock>, Failure> {
+    match mode {
+        Mode::DryRun => Ok(None),
+        Mode::Remove => layout.open(settings).map(Some),
+    }
+}
+
+/// Removes files of ours that are about pods that are gone.
 ///
 /// # Errors
 /// When the disk says no.
-pub fn forget_pods(settings: &Settings, uids: &[&str], mode: Mode) -> Result<Taken, Failure> {
-    let mut taken = Taken::default();
-    let plain = |uid: &&&str| uid.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
-    let folder = settings.config_dir.join("state");
-    let mut files: Vec<PathBuf> =
-        uids.iter().filter(plain).map(|uid| folder.join(format!("{uid}.json"))).collect();
-    files.retain(|file| std::fs::symlink_metadata(file).is_ok_and(|meta| meta.is_file()));
-    files.dedup();
+pub fn remove_all(
+    settings: &Settings,
+    files: &[PathBuf],
+    mode: Mode,
+    taken: &mut Taken,
+) -> Result<(), Failure> {
     if files.is_empty() {
-        return Ok(taken);
+        return Ok(());
     }
-    let lock = match mode {
-        Mode::DryRun => None,
-        Mode::Remove => Some(Layout::new(settings).open(settings)?),
-    };
-    for file in &files {
-        remove(file, mode, &mut taken)?;
+    let lock = lock(settings, &Layout::new(settings), mode)?;
+    for file in files {
+        remove(file, mode, taken)?;
     }
     drop(lock);
-    Ok(taken)
+    Ok(())
 }
 
 /// Removes what leads nowhere: lines of known_hosts without a stanza, control sockets that nobody
@@ -186,41 +214,24 @@ pub fn forget_pods(settings: &Settings, uids: &[&str], mode: Mode) -> Result<Tak
 ///
 /// # Errors
 /// When the disk says no.
-pub fn sweep(settings: &Settings, mode: Mode, without: &[Stanza]) -> Result<Taken, Failure> {
-    let mut taken = Taken::default();
+pub fn sweep(settings: &Settings, mode: Mode, without: &[Stanza], taken: &mut Taken) -> Result<(), Failure> {
     let layout = Layout::new(settings);
     if !layout.root.exists() {
-        return Ok(taken);
+        return Ok(());
     }
-    let lock = match mode {
-        Mode::DryRun => None,
-        Mode::Remove => Some(layout.open(settings)?),
-    };
-    // A stanza that somebody put there by hand (`--print-config`) has no line that says whose it is;
-    // its known_hosts line is looked for in its text.
-    let mut texts = Vec::new();
-    for (path, _) in entries(&layout.stanzas())? {
-        if without.iter().any(|s| s.file == path) {
-            continue;
-        }
-        if let Found::Text(text) = files::read(&path)? {
-            texts.push(text);
-        }
-    }
-    texts.extend(std::fs::read_to_string(settings.home.join(".ssh/config")));
-    let used = |name: &str| {
-        let is_key = |l: &str| l.trim_start().strip_prefix("HostKeyAlias ").is_some_and(|v| v.trim() == name);
-        texts.iter().any(|text| text.lines().any(is_key))
-    };
+    let lock = lock(settings, &layout, mode)?;
     let known = layout.known()?;
+    // Where something can't be read, nobody knows which lines are used, and all of them stay.
+    let used = used_lines(settings, &layout, without);
     let names: Vec<String> = known
         .lines()
         .filter_map(|line| line.split(' ').next())
-        .filter(|name| is_host_key_alias(name) && !used(name))
+        .filter(|name| is_host_key_alias(name))
+        .filter(|name| used.as_ref().is_some_and(|used| !used.contains(*name)))
         .filter(|name| !without.iter().any(|s| s.owner.host_key_alias() == *name))
         .map(str::to_owned)
         .collect();
-    forget(&layout, &names, mode, &mut taken)?;
+    forget(&layout, &names, mode, taken)?;
     for (path, kind) in entries(&layout.sockets())? {
         let ours = path.file_name().and_then(|n| n.to_str()).is_some_and(is_socket_name);
         if ours
@@ -228,20 +239,36 @@ pub fn sweep(settings: &Settings, mode: Mode, without: &[Stanza]) -> Result<Take
             && is_dead(&path)
             && !without.iter().any(|s| s.socket.as_ref() == Some(&path))
         {
-            remove(&path, mode, &mut taken)?;
+            remove(&path, mode, taken)?;
         }
     }
-    for folder in [layout.root.clone(), layout.stanzas(), layout.sockets()] {
+    for folder in [layout.root.clone(), layout.stanzas(), layout.sockets(), layout.state()] {
         for (path, kind) in entries(&folder)? {
             // Whoever writes holds the lock, and so do we.
             let ours = path.file_name().and_then(|n| n.to_str()).is_some_and(is_temporary);
             if ours && kind.is_file() {
-                remove(&path, mode, &mut taken)?;
+                remove(&path, mode, taken)?;
             }
         }
     }
     drop(lock);
-    Ok(taken)
+    Ok(())
+}
+
+/// The names under which any host of the user's looks its key up. A stanza that somebody put there by
+/// hand (`--print-config`) has no line that says whose it is, and may be in a file of their own that
+/// `~/.ssh/config` includes. `None`: something can't be read.
+fn used_lines(settings: &Settings, layout: &Layout, without: &[Stanza]) -> Option<BTreeSet<String>> {
+    let mut used = include::host_key_aliases(settings)?;
+    for (path, _) in entries(&layout.stanzas()).ok()? {
+        if without.iter().any(|s| s.file == path) {
+            continue;
+        }
+        if let Found::Text(text) = files::read(&path).ok()? {
+            used.extend(include::values(&text, "hostkeyalias").into_iter().flatten());
+        }
+    }
+    Some(used)
 }
 
 /// Does somebody listen on a stanza's control socket? `None`: there is no socket.
@@ -340,10 +367,14 @@ fn is_host_key_alias(name: &str) -> bool {
     else {
         return false;
     };
-    let parts: Vec<&str> = uid.split('-').collect();
+    is_uid(uid) && number.parse::<u32>().is_ok()
+}
+
+/// As the API server makes them.
+fn is_uid(text: &str) -> bool {
+    let parts: Vec<&str> = text.split('-').collect();
     parts.iter().map(|p| p.len()).eq([8, 4, 4, 4, 12])
         && parts.iter().all(|p| p.bytes().all(|b| b.is_ascii_hexdigit()))
-        && number.parse::<u32>().is_ok()
 }
 
 /// As `files::replace` and `files::try_to_write` name them: a dot, what it is for, six letters, `.tmp`.
@@ -354,6 +385,7 @@ fn is_temporary(name: &str) -> bool {
     random.bytes().all(|b| b.is_ascii_alphanumeric())
         && (what == "known_hosts"
             || what == "podbench-try"
+            || what.strip_suffix(".json").is_some_and(is_uid)
             || what.strip_suffix(".conf").is_some_and(is_alias))
 }
 

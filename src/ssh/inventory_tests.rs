@@ -32,7 +32,9 @@ impl Home {
     }
 
     fn stanzas(&self) -> Vec<Stanza> {
-        stanzas(&self.settings).unwrap()
+        let Stanzas { known, unread } = stanzas(&self.settings);
+        assert!(unread.is_empty(), "{unread:?}");
+        known
     }
 
     /// Every file below the folder, by path.
@@ -43,6 +45,18 @@ impl Home {
         }
         all
     }
+}
+
+fn take(home: &Home, stanzas: &[Stanza], mode: Mode) -> Taken {
+    let mut taken = Taken::default();
+    take_back(&home.settings, stanzas, mode, &mut taken).unwrap();
+    taken
+}
+
+fn swept(home: &Home, mode: Mode) -> Taken {
+    let mut taken = Taken::default();
+    sweep(&home.settings, mode, &[], &mut taken).unwrap();
+    taken
 }
 
 fn second() -> SshSeat {
@@ -58,15 +72,15 @@ fn a_stanza_goes_with_its_host_key_and_its_socket_and_its_neighbour_stays() {
     let socket = all[0].socket.clone().unwrap();
     drop(UnixListener::bind(&socket).unwrap());
     let before = home.files();
-    let told = take_back(&home.settings, &all[..1], Mode::DryRun).unwrap();
+    let told = take(&home, &all[..1], Mode::DryRun);
     assert_eq!((home.files(), home.stanzas().len()), (before, 2), "a dry run writes nothing");
-    let taken = take_back(&home.settings, &all[..1], Mode::Remove).unwrap();
+    let taken = take(&home, &all[..1], Mode::Remove);
     assert_eq!(told, taken, "a dry run tells what is then done");
     assert_eq!(taken.files, [one.config.clone(), socket.clone()]);
     assert!(!one.config.exists() && !socket.exists() && two.config.exists());
     assert_eq!(home.known().lines().count(), 1);
     assert!(home.known().starts_with(&all[1].owner.host_key_alias()));
-    assert!(take_back(&home.settings, &all[..1], Mode::Remove).unwrap().is_empty(), "twice is once");
+    assert!(take(&home, &all[..1], Mode::Remove).is_empty(), "twice is once");
 }
 
 #[test]
@@ -75,10 +89,10 @@ fn a_second_alias_of_the_same_seat_keeps_the_host_key() {
     home.install(&seat());
     let named = home.install(&SshSeat { alias: Some("api".into()), ..seat() });
     let plain: Vec<Stanza> = home.stanzas().into_iter().filter(|s| s.alias != named.alias).collect();
-    assert!(take_back(&home.settings, &plain, Mode::DryRun).unwrap().known_hosts.is_empty());
-    assert!(take_back(&home.settings, &plain, Mode::Remove).unwrap().known_hosts.is_empty());
+    assert!(take(&home, &plain, Mode::DryRun).known_hosts.is_empty());
+    assert!(take(&home, &plain, Mode::Remove).known_hosts.is_empty());
     assert_eq!(home.known().lines().count(), 1);
-    assert_eq!(take_back(&home.settings, &home.stanzas(), Mode::Remove).unwrap().known_hosts.len(), 1);
+    assert_eq!(take(&home, &home.stanzas(), Mode::Remove).known_hosts.len(), 1);
     assert_eq!(home.known(), "");
 }
 
@@ -97,8 +111,8 @@ fn what_podbench_did_not_write_is_never_touched() {
     std::fs::write(home.settings.config_dir.join("known_hosts"), &known).unwrap();
     let all = home.stanzas();
     assert_eq!(all.len(), 1, "{all:?}");
-    take_back(&home.settings, &all, Mode::Remove).unwrap();
-    sweep(&home.settings, Mode::Remove, &[]).unwrap();
+    take(&home, &all, Mode::Remove);
+    swept(&home, Mode::Remove);
     assert!(foreign.iter().all(|f| f.exists()) && std::fs::symlink_metadata(&link).is_ok());
     assert_eq!(home.known(), "example.org ssh-rsa AAAA\npodbench-mine-1 ssh-rsa AAAA\n");
 }
@@ -110,7 +124,7 @@ fn a_stanza_that_leads_elsewhere_by_now_stays() {
     let old = home.stanzas();
     let new = home.install(&SshSeat { pod_uid: "11111111-6f9c-4b43-9d1f-0d6e0b0c9a11".into(), ..seat() });
     assert_eq!(new.alias, old[0].alias, "a pod made anew keeps its alias");
-    assert!(take_back(&home.settings, &old, Mode::Remove).unwrap().is_empty());
+    assert!(take(&home, &old, Mode::Remove).is_empty());
     assert!(new.config.exists() && home.known().lines().count() == 1);
 }
 
@@ -131,13 +145,19 @@ fn a_sweep_takes_what_leads_nowhere_and_nothing_that_is_used() {
     drop(UnixListener::bind(&dead).unwrap());
     let not_ours = dir.join("cm/agent.sock");
     drop(UnixListener::bind(&not_ours).unwrap());
-    let left = [".known_hostsAbCd12.tmp", "config.d/.api.confAbCd12.tmp", "cm/.podbench-trya1B2c3.tmp"];
+    std::fs::create_dir_all(dir.join("state")).unwrap();
+    let left = [
+        ".known_hostsAbCd12.tmp",
+        "config.d/.api.confAbCd12.tmp",
+        "cm/.podbench-trya1B2c3.tmp",
+        "state/.22222222-6f9c-4b43-9d1f-0d6e0b0c9a11.jsonAbCd12.tmp",
+    ];
     for file in left {
         std::fs::write(dir.join(file), "").unwrap();
     }
-    let told = sweep(&home.settings, Mode::DryRun, &[]).unwrap();
+    let told = swept(&home, Mode::DryRun);
     assert!(dead.exists() && home.known().contains(&line(1)), "a dry run writes nothing");
-    let taken = sweep(&home.settings, Mode::Remove, &[]).unwrap();
+    let taken = swept(&home, Mode::Remove);
     assert_eq!(told, taken);
     assert_eq!(taken.files.len(), 1 + left.len(), "{taken:?}");
     assert!(!dead.exists() && not_ours.exists() && used.socket.as_ref().unwrap().exists());
@@ -149,27 +169,53 @@ fn a_sweep_takes_what_leads_nowhere_and_nothing_that_is_used() {
 }
 
 #[test]
-fn what_a_resize_of_a_pod_that_is_gone_left_goes_and_another_pods_stays() {
+fn a_known_hosts_that_nobody_can_read_keeps_the_stanza_that_needs_it() {
     let home = Home::new();
-    let state = home.settings.config_dir.join("state");
-    std::fs::create_dir_all(&state).unwrap();
-    for uid in ["u-1", "u-2"] {
-        std::fs::write(state.join(format!("{uid}.json")), "{}").unwrap();
-    }
-    std::fs::write(home.settings.config_dir.join("x.json"), "{}").unwrap();
-    let forget = |mode| forget_pods(&home.settings, &["u-1", "../x", "u-9"], mode).unwrap().files;
-    assert_eq!(forget(Mode::DryRun), [state.join("u-1.json")]);
-    assert_eq!(forget(Mode::Remove), [state.join("u-1.json")]);
-    assert!(!state.join("u-1.json").exists() && state.join("u-2.json").exists());
-    assert!(home.settings.config_dir.join("x.json").exists());
+    let one = home.install(&seat());
+    let file = home.settings.config_dir.join("known_hosts");
+    std::fs::write(&file, [0xff, 0xfe]).unwrap();
+    let mut taken = Taken::default();
+    let failure = take_back(&home.settings, &home.stanzas(), Mode::Remove, &mut taken).unwrap_err();
+    assert!(failure.message.contains("known_hosts"), "{failure:?}");
+    assert!(one.config.exists() && taken.is_empty());
+}
+
+#[test]
+fn what_cannot_be_read_is_told_and_hides_nothing_else() {
+    let home = Home::new();
+    home.install(&seat());
+    // As root a file is always readable; a link to itself is to nobody.
+    let folder = home.settings.config_dir.join("config.d");
+    std::fs::remove_dir_all(home.settings.config_dir.join("cm")).unwrap();
+    std::fs::rename(&folder, folder.with_extension("kept")).unwrap();
+    std::fs::write(&folder, "").unwrap();
+    let found = stanzas(&home.settings);
+    assert!(found.known.is_empty() && found.unread[0].contains("config.d"), "{found:?}");
+}
+
+#[test]
+fn a_line_of_known_hosts_that_an_included_file_uses_stays_however_it_is_spelled() {
+    let home = Home::new();
+    home.install(&seat());
+    let name = |n: u32| format!("podbench-22222222-6f9c-4b43-9d1f-0d6e0b0c9a11-{n}");
+    let lines: String = (1..=4).map(|n| format!("{} ssh-ed25519 AAAA\n", name(n))).collect();
+    std::fs::write(home.settings.config_dir.join("known_hosts"), home.known() + &lines).unwrap();
+    let ssh = home.settings.home.join(".ssh");
+    std::fs::create_dir_all(ssh.join("more[1]")).unwrap();
+    std::fs::write(ssh.join("config"), "include \"more\\[1\\]/*.conf\" nosuch\nInclude=~/.ssh/own\n")
+        .unwrap();
+    std::fs::write(ssh.join("more[1]/a.conf"), format!("Host a\n\thostkeyalias\t\"{}\"\n", name(1))).unwrap();
+    std::fs::write(ssh.join("own"), format!("Host b\nHostKeyAlias={}\nInclude deep\n", name(2))).unwrap();
+    std::fs::write(ssh.join("deep"), format!("Host c\n  HOSTKEYALIAS {}\nInclude deep\n", name(3))).unwrap();
+    assert_eq!(swept(&home, Mode::Remove).known_hosts, [name(4)]);
 }
 
 #[test]
 fn without_a_folder_nothing_is_made() {
     let home = Home::new();
     assert!(home.stanzas().is_empty());
-    assert!(take_back(&home.settings, &[], Mode::Remove).unwrap().is_empty());
-    assert!(sweep(&home.settings, Mode::Remove, &[]).unwrap().is_empty());
+    assert!(take(&home, &[], Mode::Remove).is_empty());
+    assert!(swept(&home, Mode::Remove).is_empty());
     assert!(!home.settings.config_dir.exists());
 }
 
