@@ -273,3 +273,25 @@ fn the_golden_resize_still_comes_about() {
         .expect_code(0);
     assert_eq!(resources(&ns)["limits"]["memory"], "128Mi");
 }
+
+#[test]
+fn what_is_remembered_of_a_pod_goes_with_the_pod_and_another_clusters_stays() {
+    let (ns, person) = world("rsz-gone", &burstable());
+    let report = person.attach(&["app", "--resize", "48Mi"]);
+    let uid = text(&report, "/pod/uid").to_owned();
+    let state = person.home().join(".podbench/state");
+    let file = state.join(format!("{uid}.json"));
+    let content = std::fs::read_to_string(&file).unwrap();
+    // Of a cluster that nobody can ask.
+    let elsewhere = state.join("11111111-2222-4333-8444-555555555555.json");
+    let mut other: Value = serde_json::from_str(&content).unwrap();
+    other["context"] = "nosuch".into();
+    std::fs::write(&elsewhere, other.to_string()).unwrap();
+    let cleaned = person.podbench(&["clean", "-o", "json"]).expect_code(0).json();
+    assert!(file.exists() && elsewhere.exists(), "the pod is there: {cleaned:#}");
+    assert!(cleaned["warnings"].to_string().contains("stays remembered"), "{cleaned:#}");
+    ns.kubectl(&["delete", "pod", "app", "--wait=true"]).expect_code(0);
+    let cleaned = person.podbench(&["clean", "-o", "json"]).expect_code(0).json();
+    assert!(!file.exists() && elsewhere.exists(), "{cleaned:#}");
+    assert!(cleaned["removed"]["files"].to_string().contains(&uid), "{cleaned:#}");
+}

@@ -356,7 +356,7 @@ fn a_seat_that_never_started_is_told_and_nothing_of_it_can_be_ended() {
     assert!(!ns.seats("odd-ids").is_empty());
     let list = json_of(&person, 0, &["list"]);
     assert_eq!(text(&list, "/seats/0/state/name"), "waiting", "{list:#}");
-    let told = json_of(&person, 0, &["detach", "odd-ids"]);
+    let told = json_of(&person, 2, &["detach", "odd-ids"]);
     assert_eq!(text(&told, "/seats/0/outcome"), "left", "{told:#}");
     assert!(text(&told, "/seats/0/why").contains("goes with its pod"), "{told:#}");
 }
