@@ -84,13 +84,28 @@ impl Config {
             return Err(Failure::input(format!("{shown} isn't a file of podbench's settings")));
         }
         let me = rustix::process::geteuid().as_raw();
-        if (meta.uid() != me && meta.uid() != 0) || meta.mode() & 0o022 != 0 {
-            return Err(Failure::input(format!("others may write {shown}"))
+        let word = crate::shell::word(&file.to_string_lossy());
+        let not_mine = |how: String, remedy: String| {
+            Err(Failure::input(how)
                 .because("it names a program that podbench runs, so it is only read where it is yours alone to write")
-                .hint(format!("chmod go-w {}", crate::shell::word(&file.to_string_lossy()))));
+                .hint(remedy))
+        };
+        if meta.uid() != me && meta.uid() != 0 {
+            let how = format!("{shown} belongs to uid {}, and you are uid {me}", meta.uid());
+            return not_mine(how, format!("sudo chown {me} {word}"));
         }
-        let text = std::fs::read_to_string(&file).map_err(wrong)?;
-        Self::parse(file, &text)
+        if meta.mode() & 0o022 != 0 {
+            return not_mine(format!("others may write {shown}"), format!("chmod go-w {word}"));
+        }
+        let raw = std::fs::read(&file).map_err(wrong)?;
+        match String::from_utf8(raw) {
+            Ok(text) => Self::parse(file, &text),
+            Err(e) => {
+                let valid = e.utf8_error().valid_up_to();
+                let text = String::from_utf8_lossy(e.as_bytes());
+                Err(Source { file: &file, text: &text }.wrong(valid, "it isn't text (UTF-8) from there on"))
+            }
+        }
     }
 
     fn parse(file: PathBuf, text: &str) -> Result<Self, Failure> {
@@ -115,6 +130,12 @@ impl Config {
             all.sidecars.extend(own.sidecars.iter().cloned());
         }
         all
+    }
+
+    /// The file.
+    #[must_use]
+    pub fn file(&self) -> &Path {
+        &self.file
     }
 
     /// Does it name an image anywhere?

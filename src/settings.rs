@@ -76,6 +76,8 @@ pub struct Settings {
     /// Variables that kubectl honours and that a stanza has to freeze: proxies,
     /// `KUBECTL_REMOTE_COMMAND_WEBSOCKETS`, as found.
     pub kubectl_env: Vec<(String, OsString)>,
+    /// The namespace that kubectl takes inside a pod where no kubeconfig names one.
+    pub pod_namespace: Option<String>,
     /// Is stdin a terminal?
     pub stdin_tty: bool,
     /// Is stdout a terminal?
@@ -135,6 +137,7 @@ impl Settings {
                 .into_iter()
                 .filter_map(|name| Some((name.to_owned(), var(name)?)))
                 .collect(),
+            pod_namespace: pod_namespace(),
             stdin_tty,
             stdout_tty,
             stderr_tty,
@@ -176,6 +179,7 @@ impl Settings {
             transcript: None,
             frozen_clock: false,
             kubectl_env: Vec::new(),
+            pod_namespace: None,
             stdin_tty: false,
             stdout_tty: false,
             stderr_tty: false,
@@ -186,6 +190,15 @@ impl Settings {
             stderr_width: UNWRAPPED,
         }
     }
+}
+
+/// As client-go finds it; only where there is a server to talk to from inside.
+fn pod_namespace() -> Option<String> {
+    const FILE: &str = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
+    var("KUBERNETES_SERVICE_HOST")?;
+    let named = var("POD_NAMESPACE").and_then(|name| name.into_string().ok());
+    let name = named.or_else(|| std::fs::read_to_string(FILE).ok())?;
+    Some(name.trim().to_owned()).filter(|name| crate::pod::is_dns(name))
 }
 
 /// Width of what is said on stderr, for what is said before the settings can be read.
@@ -299,13 +312,16 @@ impl Cluster {
     }
 }
 
+/// What a kubectl that no flag and no variable names comes from.
+const CONFIG: &str = "config.toml";
+
 fn kubectl(args: &ClusterArgs, settings: &Settings) -> Result<PathBuf, Failure> {
     // The current context's name is known only through kubectl, so its table counts where it is typed.
     let default = settings.config.of(args.context.as_deref()).kubectl;
     let (wanted, whence) = match (&args.kubectl, &settings.kubectl, &default) {
         (Some(flag), ..) => (flag.as_os_str(), Some("--kubectl")),
         (None, Some(var), _) => (var.as_os_str(), Some("PODBENCH_KUBECTL")),
-        (None, None, Some(default)) => (default.as_os_str(), Some("config.toml")),
+        (None, None, Some(default)) => (default.as_os_str(), Some(CONFIG)),
         (None, None, None) => (OsStr::new("kubectl"), None),
     };
     // Absolute, because ssh runs it later from wherever it is; a `kubectl` of a relative PATH entry
@@ -313,14 +329,18 @@ fn kubectl(args: &ClusterArgs, settings: &Settings) -> Result<PathBuf, Failure> 
     let found = which::which_in(wanted, Some(&settings.path), &settings.cwd).ok().filter(|p| p.is_absolute());
     let named = settings.cwd.join(wanted);
     found.ok_or_else(|| match whence {
-        Some(whence) if named.is_file() => Failure::input(format!(
-            "{whence} names `{}`, and it isn't executable",
-            text::escape(&wanted.to_string_lossy(), 200)
-        )),
-        Some(whence) => Failure::input(format!(
-            "{whence} names `{}`, and there is no such program",
-            text::escape(&wanted.to_string_lossy(), 200)
-        )),
+        Some(whence) => {
+            let shown = text::escape(&wanted.to_string_lossy(), 200);
+            let why = if named.is_file() { "it isn't executable" } else { "there is no such program" };
+            let failure = Failure::input(format!("{whence} names `{shown}`, and {why}"));
+            if whence != CONFIG {
+                return failure;
+            }
+            let file = settings.config.file().to_string_lossy();
+            failure
+                .because(format!("the file is {}", text::escape(&file, 200)))
+                .hint(format!("${{EDITOR:-vi}} {}", crate::shell::word(&file)))
+        }
         None => Failure::input("kubectl is not on PATH, and podbench reaches the cluster through it")
             .because("name another with --kubectl BIN or PODBENCH_KUBECTL")
             .hint("podbench attach --kubectl /path/to/kubectl"),

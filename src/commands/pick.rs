@@ -42,7 +42,7 @@ enum Query {
 
 /// What is asked beside a verb's first call, which has the terminal.
 pub(super) struct Around<'k> {
-    /// The context. `None`: it can't be read. Inside a pod there is no kubeconfig, and kubectl still works.
+    /// The context; without a name inside a pod. `None`: it can't be read.
     pub(super) context: Option<Context>,
     /// Who is asking, where it is being asked already.
     whoami: Option<Started<'k, String>>,
@@ -58,7 +58,9 @@ impl<'k> Around<'k> {
             if plugin::is_possible(session.settings, session.cluster) { None } else { kubectl.whoami().ok() };
         let context = match kubectl.context()?.finish() {
             Err(Error::Interrupted) => return Err(Error::Interrupted.into()),
-            context => context.ok(),
+            // Inside a pod there is no kubeconfig, and kubectl takes the pod's own namespace.
+            Err(_) => session.settings.pod_namespace.as_deref().map(nameless),
+            Ok(context) => Some(context),
         };
         if let Some(context) = &context {
             kubectl.pin(context);

@@ -17,6 +17,34 @@ fn what_is_typed_names_a_pod_or_something_that_has_pods() {
 }
 
 #[test]
+fn a_pod_is_the_same_pod_however_its_kind_is_spelled() {
+    for spelled in ["api", "pod/api", "pods/api", "po/api"] {
+        assert_eq!(bare(spelled), "api");
+        assert_eq!(parse(Some(spelled)).unwrap(), Query::Name("api".into()));
+    }
+    assert_eq!(bare("deploy/api"), "deploy/api");
+}
+
+#[test]
+fn inside_a_pod_without_a_kubeconfig_the_namespace_is_the_pods_own() {
+    use crate::kubectl::fake::{self, fails, ok};
+    let asked = |namespace: Option<&str>| {
+        let mut settings = crate::settings::Settings::bare("/nonexistent");
+        settings.pod_namespace = namespace.map(str::to_owned);
+        let cluster = crate::settings::Cluster::default();
+        let (kubectl, _) = fake::kubectl(|line, _| match line {
+            l if l.contains("config view") => fails("error: current-context must exist in order to minify"),
+            _ => ok(json!({"status": {"userInfo": {"username": "me"}}})),
+        });
+        let ui = crate::ui::Ui::new(&settings);
+        let session = Session { settings: &settings, cluster: &cluster, kubectl: &kubectl, verb: "list", ui };
+        Around::ask(&session).unwrap().context
+    };
+    assert_eq!(asked(Some("shop")), Some(nameless("shop")));
+    assert_eq!(asked(None), None);
+}
+
+#[test]
 fn every_kind_of_selector_is_spelled_as_kubectl_takes_it() {
     let of = |selector: Value| selector_of(&json!({"spec": {"selector": selector}}));
     assert_eq!(of(json!({"app": "web", "tier": ""})).as_deref(), Some("app=web,tier="));

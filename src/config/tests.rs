@@ -83,3 +83,32 @@ fn a_file_that_others_may_write_names_no_program_of_ours() {
     std::fs::create_dir(&file).unwrap();
     assert!(Config::read(home.path()).is_err());
 }
+
+#[test]
+fn a_file_of_somebody_elses_and_one_that_is_no_text_are_told_apart_with_what_helps() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("config.toml");
+    std::fs::write(&file, b"[defaults]\nimage = \"a\xff\"\n").unwrap();
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).unwrap();
+    let failure = Config::read(folder.path()).unwrap_err();
+    assert!(failure.message.contains("config.toml, line 2: it isn't text"), "{failure}");
+    assert_eq!(failure.kind, Kind::Input);
+    // Only root can give a file away.
+    if rustix::process::geteuid().is_root() {
+        std::os::unix::fs::chown(&file, Some(4711), None).unwrap();
+        let failure = Config::read(folder.path()).unwrap_err();
+        assert!(failure.message.contains("belongs to uid 4711"), "{failure}");
+        assert!(failure.hints[0].starts_with("sudo chown 0 "), "{failure}");
+    }
+}
+
+#[test]
+fn a_kubectl_that_is_not_there_is_told_with_the_file_that_names_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut settings = crate::settings::Settings::bare(folder.path());
+    settings.config = parse("[defaults]\nkubectl = \"/no/such/kubectl\"\n").unwrap();
+    let cluster = crate::settings::Cluster::resolve(&crate::cli::ClusterArgs::default(), &settings);
+    let failure = cluster.unwrap_err();
+    assert!(failure.causes[0].contains("/home/u/.podbench/config.toml"), "{failure}");
+    assert!(failure.hints[0].ends_with(" /home/u/.podbench/config.toml"), "{failure}");
+}

@@ -49,6 +49,10 @@ fn first(settings: &Settings) -> Result<Identity, Failure> {
 }
 
 fn named(path: &Path) -> Result<Identity, Failure> {
+    if path.is_dir() {
+        return Err(Failure::input(format!("{} is a folder", shown(path)))
+            .because("--identity takes a private key with a .pub beside it, or the .pub itself"));
+    }
     let is_public = path.extension().is_some_and(|e| e == "pub");
     let private = if is_public { path.with_extension("") } else { path.to_owned() };
     if let Some(key) = read(&public_of(&private))? {

@@ -268,3 +268,36 @@ fn a_forward_ends_soon_after_its_pod_is_deleted() {
     let code = eventually("ssh ends", Duration::from_secs(30), || child.try_wait().unwrap());
     assert_eq!(code.code(), Some(255));
 }
+
+/// The kubelet's word on a seat.
+fn has_ended(ns: &Namespace) -> bool {
+    let pod = ns.get("pod", "odd-ids");
+    pod.pointer("/status/ephemeralContainerStatuses/0/state/terminated").is_some()
+}
+
+#[test]
+fn a_detach_whose_exec_is_cut_says_what_the_kubelet_says_and_keeps_the_way_to_what_may_run() {
+    let (ns, proxy, person) = behind("end-cut");
+    let report = person.attach(&["odd-ids"]);
+    let stanza = std::path::PathBuf::from(text(&report, "/ssh/config"));
+    // The request arrives, its answer doesn't.
+    proxy.set(cut(Kind::is_exec, Way::Down, 0, u64::MAX));
+    let said = person.podbench(&["detach", "odd-ids", "-o", "json"]);
+    assert!(proxy.traffic().cuts > 0, "nothing was cut");
+    let (told, ended) = (said.json(), has_ended(&ns));
+    assert_eq!(text(&told, "/seats/0/outcome"), if ended { "ended" } else { "left" }, "{told:#}");
+    assert_eq!(said.code, if ended { 0 } else { 2 }, "{}", said.stderr);
+    assert_eq!(stanza.exists(), !ended);
+    proxy.set(Faults::default());
+    person.podbench(&["detach", "odd-ids"]).expect_code(0);
+    assert!(has_ended(&ns) && !stanza.exists());
+}
+
+#[test]
+fn a_detach_ends_a_seat_over_spdy_where_every_websocket_is_reset() {
+    let (ns, proxy, person) = behind("end-spdy");
+    person.attach(&["odd-ids"]);
+    proxy.set(cut(|kind| kind == Kind::Websocket, Way::Up, 0, u64::MAX));
+    person.podbench(&["detach", "odd-ids"]).expect_code(0);
+    assert!(proxy.traffic().cuts > 0 && has_ended(&ns));
+}

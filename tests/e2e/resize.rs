@@ -12,6 +12,7 @@ use podbench::settings::{Cluster, Settings};
 use podbench::ui::Ui;
 use podbench_test_support::namespace::{Namespace, observe_rules, resize_rules};
 use podbench_test_support::person::Person;
+use podbench_test_support::proxy::{Cut, Faults, Kind, Proxy, Way};
 use podbench_test_support::recording::live;
 use serde_json::{Value, json};
 
@@ -294,4 +295,35 @@ fn what_is_remembered_of_a_pod_goes_with_the_pod_and_another_clusters_stays() {
     let cleaned = person.podbench(&["clean", "-o", "json"]).expect_code(0).json();
     assert!(!file.exists() && elsewhere.exists(), "{cleaned:#}");
     assert!(cleaned["removed"]["files"].to_string().contains(&uid), "{cleaned:#}");
+}
+
+#[test]
+fn a_write_whose_answer_is_lost_is_looked_for_and_can_be_taken_back() {
+    let ns = Namespace::scratch("rsz-lost");
+    let rules = [observe_rules(), resize_rules()].map(|f| std::fs::read_to_string(f).unwrap()).concat();
+    let proxy = Proxy::before(&ns.kubeconfig_with("resizer", &rules));
+    let person = Person::new(PODBENCH, proxy.kubeconfig(), &ns.cluster.image);
+    for (pod, way, arrives) in [("heard", Way::Down, true), ("unheard", Way::Up, false)] {
+        apply(&ns, pod, &burstable());
+        let old = json!({"request": "16Mi", "limit": "64Mi"});
+        let cut = Cut { of: |kind| kind == Kind::Resize, way, after: 0, times: u64::MAX };
+        proxy.set(Faults { cut: Some(cut), ..Faults::default() });
+        let report = person.attach(&[pod, "--resize", "48Mi"]);
+        let warnings = report["warnings"].to_string();
+        assert!(proxy.traffic().cuts > 0, "nothing was cut");
+        if arrives {
+            assert_eq!(report["resized"]["from"]["memory"], old, "{report:#}");
+            assert!(!warnings.contains("not resized"), "{warnings}");
+        } else {
+            assert!(warnings.contains("may be stored all the same"), "{warnings}");
+            assert!(warnings.contains(&format!("podbench detach {pod}")), "{warnings}");
+        }
+        let limit = || ns.get("pod", pod)["spec"]["containers"][0]["resources"]["limits"]["memory"].clone();
+        assert_eq!(limit(), if arrives { "48Mi" } else { "64Mi" });
+        proxy.set(Faults::default());
+        person.podbench(&["detach", pod]).expect_code(0);
+        assert_eq!(limit(), "64Mi", "given back");
+        let state = std::fs::read_dir(person.home().join(".podbench/state")).unwrap().count();
+        assert_eq!(state, 0, "nothing is remembered of what is as it was");
+    }
 }

@@ -68,6 +68,8 @@ fn an_identity_may_be_either_half_or_a_public_key_of_any_name() {
     assert_eq!(file(&settings, Some(".ssh/lone")), "lone.pub");
     let failure = find(&settings, Some(Path::new(".ssh/none"))).unwrap_err();
     assert!(failure.message.contains("there is no key"), "{failure}");
+    let failure = find(&settings, Some(Path::new(".ssh"))).unwrap_err();
+    assert!(failure.message.ends_with(".ssh is a folder") && failure.hints.is_empty(), "{failure}");
 }
 
 #[test]

@@ -35,6 +35,8 @@ pub enum Kind {
     Rehearse,
     /// One that is.
     Store,
+    /// A change of a container's resources, stored or not.
+    Resize,
     /// A watch.
     Watch,
     /// Everything else.

@@ -346,6 +346,7 @@ impl Request {
                 Kind::Rehearse
             }
             ("PUT", _) if path.ends_with("/ephemeralcontainers") => Kind::Store,
+            ("PATCH", _) if path.ends_with("/resize") => Kind::Resize,
             ("GET", _) if query.split('&').any(|q| q == "watch=true" || q == "watch=1") => Kind::Watch,
             _ => Kind::Other,
         }
@@ -384,6 +385,10 @@ mod tests {
         assert_eq!(
             kind("GET /api/v1/namespaces/a/pods?fieldSelector=x&watch=true HTTP/1.1\r\n\r\n"),
             Kind::Watch
+        );
+        assert_eq!(
+            kind("PATCH /api/v1/namespaces/a/pods/b/resize?timeout=25s HTTP/1.1\r\n\r\n"),
+            Kind::Resize
         );
         assert_eq!(kind("GET /api/v1/namespaces/a/pods/exec HTTP/1.1\r\n\r\n"), Kind::Other);
     }
