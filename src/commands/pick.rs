@@ -73,21 +73,12 @@ impl<'k> Around<'k> {
 
     /// Who is asking, for a verb that lands nothing: no answer is a warning. After the first call.
     pub(super) fn owner(self, session: &Session<'k>) -> Result<(Option<String>, Option<String>), Failure> {
-        let answer = match self.whoami {
-            Some(started) => started.finish(),
-            None => session.kubectl.whoami().and_then(Started::finish),
-        };
-        Ok(match answer {
-            Ok(name) => (env::OWNER.parse(Some(&name)), None),
-            Err(Error::Interrupted) => return Err(Error::Interrupted.into()),
-            Err(error) => {
-                let words = error.to_string();
-                let why = escape(words.lines().next().unwrap_or_default(), 200);
-                (
-                    None,
-                    Some(format!("the cluster doesn't say who you are ({why}): yours are found by your key")),
-                )
-            }
+        Ok(match who(session.kubectl, self.whoami)? {
+            Who::Known(name) => (Some(name), None),
+            Who::Unknown { why, .. } => (
+                None,
+                Some(format!("the cluster doesn't say who you are ({why}): yours are found by your key")),
+            ),
         })
     }
 }
@@ -194,12 +185,18 @@ fn nameless(namespace: &str) -> Context {
     Context { namespace: namespace.to_owned(), ..Context::default() }
 }
 
-/// Who is asking. A failure that passes isn't an answer: without an owner every run would land one
-/// more seat, for the pod's life.
-fn owner(
-    kubectl: &Kubectl,
-    first: Option<Started<'_, String>>,
-) -> Result<(Option<String>, Vec<String>), Failure> {
+/// What the server says of who is asking.
+enum Who {
+    Known(String),
+    /// It doesn't. `passing`: it may, the next time it is asked.
+    Unknown {
+        why: String,
+        passing: Option<Error>,
+    },
+}
+
+/// Asks, a second time where the first came to nothing.
+fn who(kubectl: &Kubectl, first: Option<Started<'_, String>>) -> Result<Who, Failure> {
     let passing = |error: &Error| {
         matches!(
             error,
@@ -214,25 +211,38 @@ fn owner(
     if answer.as_ref().is_err_and(passing) {
         answer = kubectl.whoami().and_then(Started::finish);
     }
-    let why = match answer {
+    let error = match answer {
         // What can't be read back from a seat's environment would never be found again.
-        Ok(owner) => match env::OWNER.parse(Some(&owner)) {
-            Some(owner) => return Ok((Some(owner), Vec::new())),
-            None => "its name for you can't stand in a seat's environment".to_owned(),
-        },
-        Err(Error::Interrupted) => return Err(Error::Interrupted.into()),
-        Err(error) if passing(&error) => {
-            return Err(Failure::from(error)
-                .because("who is asking isn't known, and a seat is its owner's: nothing was written"));
+        Ok(owner) => {
+            let why = || "its name for you can't stand in a seat's environment".to_owned();
+            let known = env::OWNER.parse(Some(&owner)).map(Who::Known);
+            return Ok(known.unwrap_or_else(|| Who::Unknown { why: why(), passing: None }));
         }
-        // An old server has no such review, and a user may be denied it.
-        Err(error) => error.to_string().lines().next().unwrap_or_default().to_owned(),
+        Err(Error::Interrupted) => return Err(Error::Interrupted.into()),
+        Err(error) => error,
     };
-    let warning = format!(
-        "the cluster doesn't say who you are ({}): the seat names no owner, and only your key finds it again",
-        escape(&why, 200)
-    );
-    Ok((None, vec![warning]))
+    let why = escape(error.to_string().lines().next().unwrap_or_default(), 200);
+    // An old server has no such review, and a user may be denied it.
+    Ok(Who::Unknown { why, passing: Some(error).filter(passing) })
+}
+
+/// Who is asking, for a seat. A failure that passes isn't an answer: without an owner every run would
+/// land one more seat, for the pod's life.
+fn owner(
+    kubectl: &Kubectl,
+    first: Option<Started<'_, String>>,
+) -> Result<(Option<String>, Vec<String>), Failure> {
+    match who(kubectl, first)? {
+        Who::Known(owner) => Ok((Some(owner), Vec::new())),
+        Who::Unknown { passing: Some(error), .. } => Err(Failure::from(error)
+            .because("who is asking isn't known, and a seat is its owner's: nothing was written")),
+        Who::Unknown { why, passing: None } => {
+            let warning = format!(
+                "the cluster doesn't say who you are ({why}): the seat names no owner, and only your key finds it again"
+            );
+            Ok((None, vec![warning]))
+        }
+    }
 }
 
 /// How a pod is spelled before the slash.
