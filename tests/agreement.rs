@@ -16,14 +16,47 @@ fn sources(folder: &str) -> Vec<(String, String)> {
             if path.is_dir() {
                 walk(&path, into);
             } else if path.extension().is_some_and(|e| e == "rs") {
-                into.push((path.display().to_string(), std::fs::read_to_string(&path).unwrap()));
+                let name = path.strip_prefix(root()).unwrap().display().to_string();
+                into.push((name, std::fs::read_to_string(&path).unwrap()));
             }
         }
     }
     let mut all = Vec::new();
     walk(&root().join(folder), &mut all);
-    assert!(!all.is_empty(), "{folder}");
+    assert!(all.len() > 5, "{folder}: {all:?}");
     all
+}
+
+/// A file of tests and nothing else.
+fn is_tests(file: &str) -> bool {
+    file.split('/').any(|part| matches!(part, "tests" | "tests.rs") || part.ends_with("_tests.rs"))
+}
+
+/// Without remarks, and without each item behind a `#[cfg(test)]`; what stands below one is code.
+fn code(text: &str) -> String {
+    let indent = |line: &str| line.len() - line.trim_start().len();
+    let mut out = String::new();
+    let mut lines = text.lines().filter(|l| !l.trim_start().starts_with("//"));
+    while let Some(line) = lines.next() {
+        if line.trim() != "#[cfg(test)]" {
+            out += line;
+            out.push('\n');
+            continue;
+        }
+        let is_last = |l: &str| {
+            let first = indent(l) == indent(line);
+            first && (l.ends_with('}') || l.ends_with(';'))
+        };
+        lines.by_ref().find(|l| is_last(l)).expect("the item's end");
+    }
+    out
+}
+
+#[test]
+fn an_item_for_tests_hides_nothing_below_it() {
+    let text = "a\n#[cfg(test)]\nmod x;\nb\n#[cfg(test)]\nmod tests {\n    c;\n}\n// d\ne\n";
+    assert_eq!(code(text), "a\nb\ne\n");
+    assert!(is_tests("src/ssh/tests.rs") && is_tests("tests/x.rs") && !is_tests("src/contests.rs"));
 }
 
 #[test]
@@ -60,11 +93,10 @@ fn the_contracts_paths_and_names_are_spelled_nowhere_else() {
         [session::AGENT, session::SSHD, "PODBENCH_TARGET_CID", "PODBENCH_PUBKEY", "podbench-reply/"];
     for folder in ["src", "agent"] {
         for (file, text) in sources(folder) {
-            let code = text.split("#[cfg(test)]").next().unwrap();
-            let code: String = code.lines().filter(|l| !l.trim_start().starts_with("//")).collect();
+            let code = code(&text);
             for word in spelled {
                 assert!(
-                    file.contains("tests") || !code.contains(&format!("\"{word}")),
+                    is_tests(&file) || !code.contains(&format!("\"{word}")),
                     "{file} spells {word} itself"
                 );
             }

@@ -99,15 +99,19 @@ fn every_golden_was_recorded_on_a_live_cluster() {
 fn no_verb_starts_more_kubectl_processes_than_its_budget() {
     let budget = |name: &str| match name {
         "attach-no-key" => 0,
-        "attach-reconnect" | "attach-reconnect-json" | "ssh-config" => 4,
+        "list" | "attach-wrong-target" => 3,
+        "attach-reconnect" | "attach-reconnect-json" | "ssh-config" | "status" => 4,
+        "attach-crash" | "attach-initialising" | "attach-unknown-pod" => 4,
         // One rehearsal, one review, no write.
-        "attach-require" => 5,
-        "list" => 3,
-        "status" => 4,
-        "detach" => 5,
+        "attach-require" | "attach-webhook-down" | "detach" => 5,
+        "attach-dry-run" | "attach-no-rights" | "attach-webhook-denied" => 7,
+        "attach-degraded" | "attach-full" | "attach-hostile" | "attach-mesh" | "attach-no-exec"
+        | "attach-root" | "attach-seat" => 8,
+        // A rehearsal more.
+        "attach-full-refused" => 9,
         // The LimitRanges, the patch, and the watch that follows it.
         "attach-resize" => 11,
-        _ => 9,
+        other => panic!("{other} has no budget"),
     };
     for golden in all() {
         let name = golden.file_name().unwrap().to_string_lossy().into_owned();

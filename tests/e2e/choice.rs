@@ -75,14 +75,25 @@ fn every_verb_takes_the_same_container_and_refuses_the_same_wrong_one() {
             "{printed}"
         );
     }
-    let said: Vec<String> = ["attach", "ssh-config"]
+    // The other verbs enter, look at and end the seat of that container and of no other.
+    let entered = person.podbench(&["ssh", "three", "-c", "b", "--", "true"]).expect_code(0);
+    assert!(entered.stderr.contains("podbench-2 in "), "{}", entered.stderr);
+    for (verb, target, seat) in [("status", "b", "podbench-2"), ("detach", "a", "podbench-1")] {
+        let told = person.podbench(&[verb, "three", "-c", target, "-o", "json"]).expect_code(0).json();
+        let seats = told["seats"].as_array().unwrap();
+        assert_eq!(seats.len(), 1, "{verb}: {told:#}");
+        assert_eq!(seats[0]["seat"], seat, "{verb}: {told:#}");
+    }
+    let said: Vec<String> = ["attach", "ssh-config", "ssh", "status", "detach"]
         .iter()
         // A pod's name for a container's, as people type it.
         .map(|verb| {
             person.podbench(&[verb, "three", "-c", "three"]).expect_code(2).stderr.replace(verb, "VERB")
         })
         .collect();
-    assert_eq!(said[0], said[1]);
+    for other in &said[1..] {
+        assert_eq!(&said[0], other);
+    }
     for word in ["no container `three`", "istio-proxy, a, b", "podbench VERB three -c a "] {
         assert!(said[0].contains(word), "`{word}` is missing in {}", said[0]);
     }

@@ -230,30 +230,30 @@ fn a_token_that_has_ended_meanwhile_is_had_anew_when_ssh_connects() {
     assert!(!stanza.contains(text(&config, "/users/0/user/token")), "a token is on the disk");
 }
 
-/// A CONNECT proxy on loopback; how many connections it carried.
-fn proxy() -> (u16, Arc<AtomicUsize>) {
+/// A CONNECT proxy on loopback; how many connections it carried. `route`: where all of them go.
+fn proxy(route: Option<String>) -> (u16, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let count = Arc::new(AtomicUsize::new(0));
     let carried = Arc::clone(&count);
     std::thread::spawn(move || {
         for client in listener.incoming().flatten().take(200) {
-            let carried = Arc::clone(&carried);
-            std::thread::spawn(move || carry(client, &carried));
+            let (carried, route) = (Arc::clone(&carried), route.clone());
+            std::thread::spawn(move || carry(client, route, &carried));
         }
     });
     (port, count)
 }
 
-fn carry(mut client: TcpStream, carried: &AtomicUsize) -> Option<()> {
+fn carry(mut client: TcpStream, route: Option<String>, carried: &AtomicUsize) -> Option<()> {
     let mut head = Vec::new();
     let mut byte = [0];
     while !head.ends_with(b"\r\n\r\n") && head.len() < 4096 && client.read(&mut byte).ok()? == 1 {
         head.push(byte[0]);
     }
     let head = String::from_utf8_lossy(&head).into_owned();
-    let target = head.strip_prefix("CONNECT ")?.split(' ').next()?.to_owned();
-    let mut server = TcpStream::connect(target).ok()?;
+    let target = head.strip_prefix("CONNECT ")?.split(' ').next()?;
+    let mut server = TcpStream::connect(route.as_deref().unwrap_or(target)).ok()?;
     client.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n").ok()?;
     carried.fetch_add(1, Ordering::Relaxed);
     let (mut from, mut to) = (client.try_clone().ok()?, server.try_clone().ok()?);
@@ -269,7 +269,7 @@ fn carry(mut client: TcpStream, carried: &AtomicUsize) -> Option<()> {
 #[test]
 fn a_proxy_in_the_kubeconfig_is_used_and_one_with_a_password_in_the_environment_is_refused() {
     let (_ns, mut person, mut config) = world("kc-proxy");
-    let (port, carried) = proxy();
+    let (port, carried) = proxy(None);
     config["clusters"][0]["cluster"]["proxy-url"] = format!("http://127.0.0.1:{port}").into();
     std::fs::write(person.home().join(".kube/config"), config.to_string()).unwrap();
     let alias = alias(&person.attach(&["app"]));
@@ -284,4 +284,20 @@ fn a_proxy_in_the_kubeconfig_is_used_and_one_with_a_password_in_the_environment_
     let said = person.podbench(&["attach", "app"]).expect_code(2);
     assert!(said.stderr.contains("proxy-url") && !said.stderr.contains("hunter2"), "{}", said.stderr);
     assert!(!transcript.exists(), "the cluster was asked");
+}
+
+#[test]
+fn a_proxy_in_the_environment_is_used_by_attach_and_by_ssh_from_an_empty_environment() {
+    let (_ns, mut person, mut config) = world("kc-env-proxy");
+    let server = text(&config, "/clusters/0/cluster/server").trim_start_matches("https://").to_owned();
+    let (port, carried) = proxy(Some(server));
+    // Go's programs never send what is meant for loopback through a proxy; the certificate has this name.
+    config["clusters"][0]["cluster"]["server"] = "https://kubernetes.default.svc".into();
+    std::fs::write(person.home().join(".kube/config"), config.to_string()).unwrap();
+    person.env.push(("HTTPS_PROXY".into(), format!("http://127.0.0.1:{port}")));
+    let alias = alias(&person.attach(&["app"]));
+    let before = carried.load(Ordering::Relaxed);
+    assert!(before >= 4, "attach went around the proxy");
+    assert_eq!(ssh_from_nothing(&person, &alias), 0);
+    assert!(carried.load(Ordering::Relaxed) > before, "ssh went around the proxy");
 }

@@ -154,7 +154,9 @@ fn words(report: &Value) -> String {
 #[test]
 fn each_blocker_says_what_was_read_what_lifts_it_and_who_can() {
     every(|_, line| {
-        let blockers = line["agent"]["report"]["blockers"].as_array().cloned().unwrap_or_default();
+        let Some(blockers) = line["agent"]["report"]["blockers"].as_array() else {
+            return vec![format!("no list of blockers: {}", line["agent"])];
+        };
         let empty = |b: &Value, key: &str| b[key].as_str().is_none_or(str::is_empty);
         blockers
             .iter()
