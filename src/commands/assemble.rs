@@ -11,6 +11,7 @@ use super::{Session, pick};
 use crate::cli::{self, SshArgs};
 use crate::error::Failure;
 use crate::pod::ids::Ids;
+use crate::pod::probes;
 use crate::pod::target::Choice;
 use crate::report::attach as wire;
 use crate::report::supports::supports;
@@ -57,6 +58,11 @@ impl Report<'_> {
         let mut warnings = self.warnings;
         if m.is_some() {
             warnings.extend(warnings::warnings(m, &known));
+        }
+        // Only who can stop the target has to know how long it may stand still.
+        if m.is_some_and(|m| oracle::verdict(m) == oracle::Verdict::LiveAttach) {
+            let target = self.picked.pod.container(&self.plan.target);
+            warnings.extend(target.iter().flat_map(probes::outlasted));
         }
         let seat = self.seat.to_string();
         let stored = self.picked.pod.container(&seat).and_then(|c| c.env(env::REASON.name));

@@ -3,11 +3,13 @@
 //!
 //! - [`container`]: one container, its state, its ids
 //! - [`ids`]: who the target runs as, as far as the pod says
+//! - [`probes`]: how long the target may stand still
 //! - [`state`]: can a seat be landed beside the target now?
 //! - [`target`]: which container is the target
 
 pub mod container;
 pub mod ids;
+pub mod probes;
 pub mod state;
 pub mod target;
 

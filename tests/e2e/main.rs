@@ -19,6 +19,7 @@ mod kubeconfig;
 mod lossy;
 mod measure;
 mod patch;
+mod probes;
 mod prompt;
 mod race;
 mod reconnect;
