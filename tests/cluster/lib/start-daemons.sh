@@ -17,6 +17,9 @@ start_etcd() {
 }
 
 start_apiserver() {
+  local flags=()
+  # What another minor has to be told.
+  [ -z "${PODBENCH_KUBERNETES:-}" ] || mapfile -t flags <"$CLUSTER_HOME/variants/kubernetes-$PODBENCH_KUBERNETES/apiserver.flags"
   daemon 1 kube-apiserver $OPT/kube-apiserver \
     --etcd-servers http://127.0.0.1:2379 --advertise-address "$NODE_NET.1" --bind-address 0.0.0.0 --secure-port 6443 \
     --tls-cert-file $PKI/apiserver.crt --tls-private-key-file $PKI/apiserver.key --client-ca-file $PKI/ca.crt \
@@ -29,7 +32,7 @@ start_apiserver() {
     --service-account-issuer https://kubernetes.default.svc.cluster.local --service-account-key-file $PKI/sa.pub \
     --service-account-signing-key-file $PKI/sa.key --service-cluster-ip-range "$SERVICE_NET.0.0/16" \
     --authorization-mode Node,RBAC --enable-admission-plugins NodeRestriction --allow-privileged \
-    --profiling=false --shutdown-delay-duration 0s
+    --profiling=false --shutdown-delay-duration 0s "${flags[@]}"
 }
 
 # kube-api-qps: a service account for each controller costs 40 token requests

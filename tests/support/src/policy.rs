@@ -59,8 +59,9 @@ pub fn seats_of(ns: &Namespace, app: &str) -> Value {
     })
 }
 
-fn admission(kind: &str, name: &str, spec: Value) -> Value {
-    json!({"apiVersion": "admissionregistration.k8s.io/v1", "kind": kind, "metadata": {"name": name}, "spec": spec})
+fn admission(version: &str, kind: &str, name: &str, spec: Value) -> Value {
+    let version = format!("admissionregistration.k8s.io/{version}");
+    json!({"apiVersion": version, "kind": kind, "metadata": {"name": name}, "spec": spec})
 }
 
 /// A `ValidatingAdmissionPolicy` with one rule, and its binding. `rule` is an entry of `validations`.
@@ -70,8 +71,8 @@ pub fn denies(ns: &Namespace, app: &str, rule: &Value) -> [Value; 2] {
     let spec = json!({"failurePolicy": "Fail", "matchConstraints": seats_of(ns, app), "validations": [rule]});
     let binding = json!({"policyName": name, "validationActions": ["Deny"]});
     [
-        admission("ValidatingAdmissionPolicy", &name, spec),
-        admission("ValidatingAdmissionPolicyBinding", &name, binding),
+        admission("v1", "ValidatingAdmissionPolicy", &name, spec),
+        admission("v1", "ValidatingAdmissionPolicyBinding", &name, binding),
     ]
 }
 
@@ -83,9 +84,12 @@ pub fn mutates(ns: &Namespace, app: &str, expression: &str) -> [Value; 2] {
         "failurePolicy": "Fail", "reinvocationPolicy": "Never", "matchConstraints": seats_of(ns, app),
         "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": expression}}],
     });
+    // v1 from Kubernetes 1.36 on.
+    let v1 = ns.cluster.kubectl(&["get", "--raw", "/apis/admissionregistration.k8s.io/v1"]).text();
+    let version = if v1.contains("mutatingadmissionpolicies") { "v1" } else { "v1beta1" };
     [
-        admission("MutatingAdmissionPolicy", &name, spec),
-        admission("MutatingAdmissionPolicyBinding", &name, json!({"policyName": name})),
+        admission(version, "MutatingAdmissionPolicy", &name, spec),
+        admission(version, "MutatingAdmissionPolicyBinding", &name, json!({"policyName": name})),
     ]
 }
 
@@ -94,8 +98,11 @@ pub fn mutates(ns: &Namespace, app: &str, expression: &str) -> [Value; 2] {
 #[must_use]
 pub fn put(when: &str, path: &str, value: &str) -> String {
     let when = when.replace("c.", "object.spec.ephemeralContainers[i].");
+    // Indices that no test has more seats than: `lists.range` came with Kubernetes 1.35.
+    let indices: Vec<String> = (0..20).map(|i| i.to_string()).collect();
     format!(
-        "lists.range(size(object.spec.ephemeralContainers)).filter(i, {when}).map(i, JSONPatch{{op: \"add\", \
-         path: \"/spec/ephemeralContainers/\" + string(i) + \"{path}\", value: {value}}})"
+        "[{}].filter(i, i < size(object.spec.ephemeralContainers) && {when}).map(i, JSONPatch{{op: \"add\", \
+         path: \"/spec/ephemeralContainers/\" + string(i) + \"{path}\", value: {value}}})",
+        indices.join(", ")
     )
 }

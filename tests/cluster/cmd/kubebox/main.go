@@ -20,14 +20,13 @@ import (
 	"github.com/spf13/cobra"
 	"go.etcd.io/etcd/server/v3/etcdmain"
 	"k8s.io/component-base/cli"
-	"k8s.io/component-base/logs"
-	kubectl "k8s.io/kubectl/pkg/cmd"
-	kubectlutil "k8s.io/kubectl/pkg/cmd/util"
 	apiserver "k8s.io/kubernetes/cmd/kube-apiserver/app"
 	controllers "k8s.io/kubernetes/cmd/kube-controller-manager/app"
 	proxy "k8s.io/kubernetes/cmd/kube-proxy/app"
 	scheduler "k8s.io/kubernetes/cmd/kube-scheduler/app"
 	kubelet "k8s.io/kubernetes/cmd/kubelet/app"
+
+	"podbench.test/cluster/kubectl"
 
 	_ "github.com/containerd/containerd/v2/cmd/containerd/builtins"
 )
@@ -41,7 +40,7 @@ var programs = map[string]func(){
 	"kube-scheduler":          func() { run(scheduler.NewSchedulerCommand()) },
 	"kube-proxy":              func() { run(proxy.NewProxyCommand()) },
 	"kubelet":                 func() { run(kubelet.NewKubeletCommand(context.Background())) },
-	"kubectl":                 runKubectl,
+	"kubectl":                 kubectl.Main,
 }
 
 func main() {
@@ -60,15 +59,6 @@ func main() {
 }
 
 func run(command *cobra.Command) { os.Exit(cli.Run(command)) }
-
-// runKubectl is what kubectl's own main does; its errors go through CheckErr,
-// which prints the texts that users (and podbench) know.
-func runKubectl() {
-	_, _ = logs.GlogSetter(kubectl.GetLogVerbosity(os.Args))
-	if err := cli.RunNoErrOutput(kubectl.NewDefaultKubectlCommand()); err != nil {
-		kubectlutil.CheckErr(err)
-	}
-}
 
 func exitOn(err error) {
 	if err != nil {
