@@ -40,6 +40,20 @@ fn side(raw: &str) -> Side {
     }
 }
 
+/// The two sides as they are typed, with this pod in place of the one that was.
+pub(super) fn sides(args: &cli::Cp, pod: &str) -> String {
+    let typed = [&args.source, &args.destination].map(|raw| match side(raw) {
+        // Behind a dash it would be an option.
+        Side::Local(local) if local.starts_with('-') => crate::shell::word(&format!("./{local}")),
+        Side::Local(local) => crate::shell::word(&local),
+        Side::Seat { namespace, path, .. } => {
+            let namespace = namespace.map_or_else(String::new, |n| format!("{n}/"));
+            crate::shell::word(&format!("{namespace}{pod}:{path}"))
+        }
+    });
+    typed.join(" ")
+}
+
 /// What is to be done.
 pub(super) struct Copy {
     local: PathBuf,
