@@ -117,7 +117,9 @@ pub(super) fn enter(
             };
             let (Some(alias), Some(config)) = (report.ssh.alias, report.ssh.config) else {
                 let failure = Failure::cluster(report.ssh.why.unwrap_or_default());
-                return Err(report.ssh.instead.into_iter().fold(failure, Failure::hint));
+                let failure = report.ssh.instead.into_iter().fold(failure, Failure::hint);
+                let (pod, seat) = (&report.pod.name, report.seat.name.to_string());
+                return Err(failure.hint(session.kubectl.enter(&report.namespace, pod, &seat)));
             };
             let how = if report.seat.reused { "runs already" } else { "landed" };
             let rung = report.rung.measured.unwrap_or(report.rung.name);

@@ -196,7 +196,7 @@ pub fn run(cli: &Cli, settings: &Settings, interrupt: Interrupt) -> Result<Done,
             })
         }
         Verb::Cp(args) => {
-            let (copy, cluster) = cp::parse(args, &cli.cluster, &settings.cwd)?;
+            let (copy, cluster) = cp::parse(args, &cli.cluster, settings)?;
             let (_, local) = enter::local(&args.seat, settings, &cluster, &interrupt)?;
             let sftp = Sftp::find(settings, interrupt.clone())?;
             with(settings, &local.cluster, interrupt, Running::Cp(args), |session| {

@@ -40,13 +40,7 @@ impl Running<'_> {
     /// keep which container and which seat were asked for, and `cp` says its pod within a path.
     #[must_use]
     pub(super) fn operands(self, rest: &str) -> String {
-        let (seat, target) = match self {
-            Self::Ssh(args) => (&args.seat, args.pod.target.as_deref()),
-            Self::Cp(args) => (&args.seat, args.target.as_deref()),
-            Self::Attach | Self::SshConfig | Self::Status | Self::List | Self::Detach | Self::Clean => {
-                return rest.to_owned();
-            }
-        };
+        let Some((seat, target)) = self.entered() else { return rest.to_owned() };
         let (pod, more) = rest.split_once(' ').unwrap_or((rest, ""));
         let mut words = vec![match self {
             Self::Cp(args) => cp::sides(args, pod),
@@ -59,10 +53,30 @@ impl Running<'_> {
         words.extend(typed(seat));
         words.join(" ")
     }
+
+    /// The pod and the flags that lead into the same seat.
+    #[must_use]
+    pub(super) fn seat(self, pod: &str) -> String {
+        let mut words = vec![word(pod)];
+        if let Some((seat, target)) = self.entered() {
+            words.extend(target.map(|name| format!("-c {}", word(name))));
+            words.extend(typed(seat));
+        }
+        words.join(" ")
+    }
+
+    /// Of a verb that enters a seat: which seat, and beside which container.
+    const fn entered(&self) -> Option<(&SeatArgs, Option<&String>)> {
+        match self {
+            Self::Ssh(args) => Some((&args.seat, args.pod.target.as_ref())),
+            Self::Cp(args) => Some((&args.seat, args.target.as_ref())),
+            Self::Attach | Self::SshConfig | Self::Status | Self::List | Self::Detach | Self::Clean => None,
+        }
+    }
 }
 
 /// The flags about the seat that aren't the default.
-pub(super) fn typed(args: &SeatArgs) -> Vec<String> {
+fn typed(args: &SeatArgs) -> Vec<String> {
     let SeatArgs { no_attach, image, max_rung, timeout, identity, ssh_user } = args;
     let mut flags = Vec::new();
     flags.extend(no_attach.then(|| "--no-attach".to_owned()));
