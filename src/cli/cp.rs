@@ -18,9 +18,9 @@ Examples:
     before_help = EXAMPLES,
     after_help = "One side is [NAMESPACE/]POD:PATH, the other a local path (./a:b where it has a colon). It goes over \
                   your own sftp through the seat, so the pod needs no tar, and what arrives is whole: it is written \
-                  beside its destination and renamed. A folder is copied with all that is in it; symbolic links in it \
-                  are left out. PATH is the seat's: the target's files are below /proc/PID/root, where an absolute \
-                  symbolic link leads into the seat."
+                  beside its destination and renamed. A folder is copied with the files and folders in it; \
+                  symbolic links, FIFOs and sockets in it are left out and named. PATH is the seat's: the target's \
+                  files are below /proc/PID/root, where an absolute symbolic link leads into the seat."
 )]
 pub struct Cp {
     /// What is copied

@@ -488,7 +488,7 @@ mod tests {
             settings: &settings,
             cluster: &cluster,
             kubectl: &kubectl,
-            verb: "attach",
+            verb: crate::commands::Running::Attach,
             ui: Ui::new(&settings),
         };
         let cli = cli::parse(["podbench", "attach", "api"].map(Into::into)).unwrap();

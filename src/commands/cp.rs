@@ -1,15 +1,27 @@
-//! `podbench cp`: files between this machine and the seat. What arrives is whole or isn't there: a
-//! file, and a folder that is new, is written beside its destination and renamed.
+//! `podbench cp`: files between this machine and the seat. What arrives is whole or isn't there: it is
+//! written beside its destination and renamed, file by file where a folder is merged into one.
 
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
-use super::enter::{self, Here, Way};
+use super::enter::{self, Here};
 use super::{Answer, Done, Session};
 use crate::cli::{self, ClusterArgs};
 use crate::error::{Failure, Kind};
-use crate::ssh::sftp::{NoTransfer, Sftp, quoted};
+use crate::kubectl::line::flags;
+use crate::settings::{Cluster, Settings};
+use crate::shell::word;
+use crate::ssh::sftp::{Sftp, Skipped};
+
+mod transfer;
+mod tree;
+
+use transfer::Transfer;
+use tree::Tree;
+
+/// How many of the paths that were left out are told; `-o json` has more.
+const TOLD: usize = 5;
 
 /// One side.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,7 +52,22 @@ fn side(raw: &str) -> Side {
     }
 }
 
+/// The two sides as they are typed, with this pod in place of the one that was.
+pub(super) fn sides(args: &cli::Cp, pod: &str) -> String {
+    let typed = [&args.source, &args.destination].map(|raw| match side(raw) {
+        // Behind a dash it would be an option.
+        Side::Local(local) if local.starts_with('-') => word(&format!("./{local}")),
+        Side::Local(local) => word(&local),
+        Side::Seat { namespace, path, .. } => {
+            let namespace = namespace.map_or_else(String::new, |n| format!("{n}/"));
+            word(&format!("{namespace}{pod}:{path}"))
+        }
+    });
+    typed.join(" ")
+}
+
 /// What is to be done.
+#[derive(Debug)]
 pub(super) struct Copy {
     local: PathBuf,
     pod: String,
@@ -48,27 +75,40 @@ pub(super) struct Copy {
     up: bool,
 }
 
+impl Copy {
+    /// The path in the seat, as sftp and a shell there take it: from the seat's home.
+    fn remote(&self) -> &str {
+        match self.path.strip_prefix("~/").unwrap_or(&self.path) {
+            "" | "~" => ".",
+            path => path,
+        }
+    }
+}
+
 /// Reads the two sides; the namespace of the one in a seat goes to the cluster's flags.
 ///
 /// # Errors
-/// When not exactly one is in a seat, or a path can't be a word of sftp's.
+/// When not exactly one is in a seat, or they name two namespaces.
 pub(super) fn parse(
     args: &cli::Cp,
     cluster: &ClusterArgs,
-    cwd: &Path,
+    settings: &Settings,
 ) -> Result<(Copy, ClusterArgs), Failure> {
+    let typed = Cluster::resolve(cluster, settings)?;
+    let flags = |namespace: Option<&str>| flags(&typed, namespace);
     let (up, local, seat) = match (side(&args.source), side(&args.destination)) {
         (Side::Local(local), seat @ Side::Seat { .. }) => (true, local, seat),
         (seat @ Side::Seat { .. }, Side::Local(local)) => (false, local, seat),
         (Side::Local(_), Side::Local(_)) => {
             return Err(Failure::input("neither side is in a pod")
                 .because("one of the two is [NAMESPACE/]POD:PATH")
-                .hint(format!("podbench cp {} POD:/tmp/", crate::shell::word(&args.source))));
+                .hint("podbench cp --help"));
         }
         (Side::Seat { .. }, Side::Seat { .. }) => {
+            let here = format!("podbench cp {} .{}", word(&args.source), flags(cluster.namespace.as_deref()));
             return Err(Failure::input("both sides are in a pod")
                 .because("a local path that has a colon is written ./a:b")
-                .hint(format!("podbench cp {} .", crate::shell::word(&args.source))));
+                .hint(here));
         }
     };
     let Side::Seat { namespace, pod, path } = seat else {
@@ -77,21 +117,26 @@ pub(super) fn parse(
     let mut cluster = cluster.clone();
     match (&namespace, &cluster.namespace) {
         (Some(here), Some(flag)) if here != flag => {
-            return Err(Failure::input(format!("{here}/{pod} and -n {flag} name two namespaces")));
+            return Err(Failure::input(format!("{here}/{pod} and -n {flag} name two namespaces"))
+                .hint(format!("podbench cp {}{}", sides(args, &pod), flags(None))));
         }
         (Some(here), _) => cluster.namespace = Some(here.clone()),
         (None, _) => {}
     }
-    if local.is_empty() || (!up && path.is_empty()) {
-        return Err(Failure::input("a path is empty"));
+    if !up && path.is_empty() {
+        let look = format!("podbench ssh {}{} -- ls -la", word(&pod), flags(cluster.namespace.as_deref()));
+        return Err(Failure::input(format!("{pod}: names no file")).hint(look));
     }
-    Ok((Copy { local: cwd.join(local), pod, path, up }, cluster))
+    if local.is_empty() {
+        return Err(Failure::input("a path is empty").hint("podbench cp --help"));
+    }
+    Ok((Copy { local: settings.cwd.join(local), pod, path, up }, cluster))
 }
 
 /// Enters the seat and copies.
 ///
 /// # Errors
-/// When there is no way in, or the copy didn't come about; nothing of it is at the destination then.
+/// When there is no way in, or the copy didn't come about: what is told then is what is known.
 pub(super) fn run(
     args: &cli::Cp,
     session: &Session<'_>,
@@ -99,161 +144,75 @@ pub(super) fn run(
     here: &Here,
     sftp: &Sftp,
 ) -> Result<Done, Failure> {
-    if copy.up && std::fs::symlink_metadata(&copy.local).is_err() {
-        return Err(Failure::input(format!("there is no {}", copy.local.display())));
-    }
+    let tree = copy.up.then(|| source(args, session, copy)).transpose()?;
     let asked = (Some(copy.pod.as_str()), args.target.as_deref());
     let way = enter::enter(&args.seat, asked, !args.no_prompt, session, here)?;
-    let to = Transfer { session, sftp, way: &way };
-    let remote = match copy.path.strip_prefix("~/").unwrap_or(&copy.path) {
-        "" | "~" => ".",
-        path => path,
-    };
+    let remote = copy.remote();
     session.progress(&format!("copying {}", args.source));
-    let (from, to, landed) = if copy.up {
-        let to = to.up(&copy.local, remote)?;
-        (copy.local.display().to_string(), format!("{}:{to}", copy.pod), copy.local.clone())
+    let transfer = Transfer { session, sftp, host: way.host(), pod: &copy.pod };
+    let (from, to, tree) = if let Some(tree) = tree {
+        let to = transfer.up(&copy.local, &tree, remote)?;
+        (copy.local.display().to_string(), format!("{}:{to}", copy.pod), tree)
     } else {
-        let landed = to.down(remote, &copy.local)?;
-        (format!("{}:{remote}", copy.pod), landed.display().to_string(), landed)
+        let (to, tree) = transfer.down(remote, &copy.local)?;
+        (format!("{}:{remote}", copy.pod), to.display().to_string(), tree)
     };
     session.ui.clear();
-    let (files, bytes) = size(&landed);
+    if let Some(warning) = left_out(&tree.skipped) {
+        session.ui.note(&warning);
+    }
     let value = json!({
-        "schema": "podbench/cp/v1", "from": from, "to": to, "files": files, "bytes": bytes,
+        "schema": "podbench/cp/v1", "from": from, "to": to,
+        "files": tree.files.len(), "bytes": tree.bytes,
+        "skipped": tree.skipped.paths, "skippedMore": tree.skipped.more,
         "calls": session.calls(),
     });
     Ok(Answer::Value(value, String::new()).into())
 }
 
-struct Transfer<'a> {
-    session: &'a Session<'a>,
-    sftp: &'a Sftp,
-    way: &'a Way,
-}
-
-impl Transfer<'_> {
-    fn batch(&self, lines: &[String]) -> Result<(), NoTransfer> {
-        self.sftp.batch(self.way.host(), lines)
-    }
-
-    /// Is it a folder in the seat? ssh's own trouble shows in the transfer that follows.
-    fn is_folder(&self, path: &str) -> Result<bool, Failure> {
-        match self.batch(&[format!("cd {}", quoted(path))]) {
-            Ok(()) => Ok(true),
-            Err(NoTransfer::Said(_)) => Ok(false),
-            Err(NoTransfer::Interrupted) => Err(Failure::new(Kind::Interrupted, "interrupted")),
+/// What there is to copy from here, before the cluster hears of it.
+fn source(args: &cli::Cp, session: &Session<'_>, copy: &Copy) -> Result<Tree, Failure> {
+    let local = &copy.local;
+    let there = local.ancestors().skip(1).find(|folder| folder.is_dir()).unwrap_or(Path::new("/"));
+    let look = format!("ls -la {}", word(&there.to_string_lossy()));
+    let meta = std::fs::metadata(local).map_err(|e| match e.kind() {
+        std::io::ErrorKind::NotFound => {
+            Failure::input(format!("there is no {}", local.display())).hint(look.clone())
         }
-    }
-
-    fn failed(&self, what: &str, no: NoTransfer) -> Failure {
-        match no {
-            NoTransfer::Interrupted => Failure::new(Kind::Interrupted, "interrupted"),
-            NoTransfer::Said(words) => Failure::cluster(format!("{what} wasn't copied: {words}"))
-                .because(
-                    "nothing of it is at the destination, unless it was merged into a folder that was there",
-                )
-                .hint(format!(
-                    "ssh -F {} {}",
-                    crate::shell::word(&self.way.host().config.to_string_lossy()),
-                    self.way.host().alias
-                )),
-        }
-    }
-
-    /// From here to the seat; the path it has there.
-    fn up(&self, local: &Path, remote: &str) -> Result<String, Failure> {
-        let name = name_of(local)?;
-        let text = word(local)?;
-        let into = remote.ends_with('/') || self.is_folder(remote)?;
-        let to = if into { format!("{}/{name}", remote.trim_end_matches('/')) } else { remote.to_owned() };
-        let is_dir = local.is_dir();
-        // A folder that is there already is merged into, as cp does.
-        let merge = is_dir && self.is_folder(&to)?;
-        let part = format!("{to}.podbench-{}", std::process::id());
-        let lines = if merge {
-            let parent = to.strip_suffix(&format!("/{name}")).filter(|_| into);
-            let Some(parent) = parent else {
-                return Err(Failure::input(format!("{to} is a folder in the seat")));
-            };
-            vec![format!(
-                "put -pR {} {}",
-                quoted(&text),
-                quoted(if parent.is_empty() { "/" } else { parent })
-            )]
-        } else {
-            let flags = if is_dir { "-pR" } else { "-p" };
-            vec![
-                format!("put {flags} {} {}", quoted(&text), quoted(&part)),
-                format!("rename {} {}", quoted(&part), quoted(&to)),
-            ]
+        _ => Failure::input(format!("{} can't be read: {e}", local.display())).hint(look.clone()),
+    })?;
+    if !meta.is_file() && !meta.is_dir() {
+        // sftp would wait for a FIFO's other end for ever.
+        let name = local.file_name().unwrap_or_default().to_string_lossy();
+        let to = match copy.remote() {
+            "." => name.into_owned(),
+            folder if folder.ends_with('/') => format!("{folder}{name}"),
+            file => file.to_owned(),
         };
-        self.batch(&lines).map(|()| to).map_err(|no| {
-            if !merge && !is_dir {
-                self.sftp.tidy(self.way.host(), &[format!("rm {}", quoted(&part))]);
-            }
-            let failure = self.failed(&text, no);
-            if is_dir && !merge {
-                failure.because(format!("what had arrived is in the seat's {part}"))
-            } else {
-                failure
-            }
-        })
+        let pipe =
+            format!("{} < {}", ssh(session, &copy.pod, &format!("cat > {}", word(&to))), word(&args.source));
+        return Err(Failure::input(format!("{} is neither a file nor a folder", local.display())).hint(pipe));
     }
-
-    /// From the seat to here; where it is.
-    fn down(&self, remote: &str, local: &Path) -> Result<PathBuf, Failure> {
-        let is_dir = self.is_folder(remote)?;
-        let name = remote.trim_end_matches('/').rsplit('/').next().filter(|n| !matches!(*n, "" | "." | ".."));
-        let into = local.is_dir() || local.as_os_str().to_string_lossy().ends_with('/');
-        let to = match (into, name) {
-            (true, Some(name)) => local.join(name),
-            (true, None) => {
-                return Err(Failure::input(format!("{remote} has no name to have in {}", local.display())));
-            }
-            (false, _) => local.to_owned(),
-        };
-        let parent = to.parent().unwrap_or(Path::new("/")).to_owned();
-        let wrong = |e: std::io::Error| {
-            Failure::new(Kind::Disk, format!("{} can't be written", to.display())).because(e.to_string())
-        };
-        if is_dir && to.is_dir() {
-            let line = format!("get -pR {} {}", quoted(remote), quoted(&word(&parent)?));
-            return self.batch(&[line]).map(|()| to).map_err(|no| self.failed(remote, no));
-        }
-        // Removed with all that is in it, whatever comes.
-        let beside = tempfile::Builder::new().prefix(".podbench-cp").tempdir_in(&parent).map_err(wrong)?;
-        let part = beside.path().join("part");
-        let flags = if is_dir { "-pR" } else { "-p" };
-        let line = format!("get {flags} {} {}", quoted(remote), quoted(&word(&part)?));
-        self.batch(&[line]).map_err(|no| self.failed(remote, no))?;
-        std::fs::rename(&part, &to).map_err(wrong)?;
-        self.session.ui.clear();
-        Ok(to)
-    }
+    Tree::of(local).map_err(|e| Failure::input(format!("{} can't be read: {e}", local.display())).hint(look))
 }
 
-fn name_of(path: &Path) -> Result<String, Failure> {
-    let name = path.file_name().and_then(|n| n.to_str());
-    name.map(str::to_owned).ok_or_else(|| Failure::input(format!("{} has no name", path.display())))
+/// `podbench ssh` into the same seat, to paste: with a line for its shell, or for a shell.
+fn ssh(session: &Session<'_>, pod: &str, line: &str) -> String {
+    let enter = session.verb("ssh", &session.verb.seat(pod));
+    if line.is_empty() { enter } else { format!("{enter} -- {}", word(line)) }
 }
 
-/// A path that a line of sftp's can hold.
-fn word(path: &Path) -> Result<String, Failure> {
-    let text = path.to_str().filter(|t| !t.chars().any(char::is_control));
-    text.map(str::to_owned).ok_or_else(|| {
-        Failure::input(format!("{} can't be a word of sftp's: it isn't text on one line", path.display()))
-    })
-}
-
-/// Files and bytes of a tree.
-fn size(path: &Path) -> (u64, u64) {
-    let Ok(meta) = std::fs::symlink_metadata(path) else { return (0, 0) };
-    if meta.is_file() {
-        return (1, meta.len());
-    }
-    let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
-    entries.filter(|_| meta.is_dir()).map(|e| size(&e.path())).fold((0, 0), |(f, b), (n, m)| (f + n, b + m))
+/// The warning about what is no file and no folder.
+fn left_out(skipped: &Skipped) -> Option<String> {
+    let all = skipped.more + skipped.paths.len() as u64;
+    let named: Vec<&str> = skipped.paths.iter().take(TOLD).map(String::as_str).collect();
+    let more = match all - named.len() as u64 {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let (what, are) =
+        if all == 1 { ("link or special file", "was") } else { ("links or special files", "were") };
+    (all > 0).then(|| format!("warning: {all} {what} {are} not copied: {}{more}", named.join(", ")))
 }
 
 #[cfg(test)]
@@ -278,7 +237,9 @@ mod tests {
         let words = ["podbench", "cp"].iter().chain(line).map(std::ffi::OsString::from);
         let cli = cli::parse(words).unwrap_or_else(|e| panic!("{}", e.text(false)));
         let crate::cli::Verb::Cp(args) = &cli.verb else { panic!("another verb") };
-        parse(args, &cli.cluster, Path::new("/here"))
+        let settings = Settings { path: "/usr/bin:/bin".into(), ..Settings::bare("/here") };
+        let settings = Settings { kubectl: Some("/bin/sh".into()), cwd: "/here".into(), ..settings };
+        parse(args, &cli.cluster, &settings)
     }
 
     #[test]
@@ -292,5 +253,29 @@ mod tests {
         assert!(parsed(&["p:a", "q:b"]).is_err());
         assert!(parsed(&["-n", "other", "shop/api:/x", "."]).is_err());
         assert!(parsed(&["api:", "."]).is_err(), "which file?");
+    }
+
+    #[test]
+    fn a_line_that_means_nothing_is_answered_with_one_that_does_and_keeps_the_flags() {
+        let hint = |line: &[&str]| parsed(line).unwrap_err().hints.join("\n");
+        assert_eq!(
+            hint(&["p:a", "q:b", "-n", "shop", "--context", "c"]),
+            "podbench cp p:a . -n shop --context=c"
+        );
+        let line = ["-n", "other", "shop/api:/x y", ".", "--as", "me"];
+        assert_eq!(hint(&line), "podbench cp 'shop/api:/x y' . --as=me");
+        assert_eq!(hint(&["shop/api:", "."]), "podbench ssh api -n shop -- ls -la");
+    }
+
+    #[test]
+    fn what_was_left_out_is_named_up_to_a_few() {
+        let mut skipped = Skipped::default();
+        assert_eq!(left_out(&skipped), None);
+        skipped.add("/a");
+        assert_eq!(left_out(&skipped).unwrap(), "warning: 1 link or special file was not copied: /a");
+        (0..1499).for_each(|_| skipped.add("/b"));
+        let said = left_out(&skipped).unwrap();
+        assert!(said.starts_with("warning: 1500 links or special files were not copied: /a, /b"), "{said}");
+        assert!(said.ends_with("/b and 1495 more"), "{said}");
     }
 }

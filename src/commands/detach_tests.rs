@@ -83,7 +83,16 @@ impl Rig {
         let words = ["podbench", "detach"].iter().chain(args).map(Into::into);
         let Verb::Detach(args) = crate::cli::parse(words).unwrap().verb else { panic!("another verb") };
         let (settings, cluster) = (&self.settings, &self.cluster);
-        run(&args, &Session { settings, cluster, kubectl, verb: "detach", ui: Ui::new(settings) })
+        run(
+            &args,
+            &Session {
+                settings,
+                cluster,
+                kubectl,
+                verb: crate::commands::Running::Detach,
+                ui: Ui::new(settings),
+            },
+        )
     }
 
     fn hosts(&self) -> usize {

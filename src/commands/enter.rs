@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use serde_json::Value;
 
 use super::attach::{self, Local};
-use super::{Answer, Session, explain, pick, ssh_config};
+use super::{Answer, Running, Session, explain, pick, ssh_config};
 use crate::cli::{self, ClusterArgs, SeatArgs};
 use crate::error::{Failure, Kind};
 use crate::kubectl::run::Interrupt;
@@ -107,7 +107,7 @@ pub(super) fn enter(
         (None, Some(local)) => {
             session.ui.clear();
             // What it says to paste is about attach's own flags.
-            let landing = Session { verb: "attach", ui: Ui::new(session.settings), ..*session };
+            let landing = Session { verb: Running::Attach, ui: Ui::new(session.settings), ..*session };
             let done = attach::beside(&attach, &landing, local, picked)?;
             if let Some(failure) = done.failure {
                 return Err(failure);
@@ -117,7 +117,9 @@ pub(super) fn enter(
             };
             let (Some(alias), Some(config)) = (report.ssh.alias, report.ssh.config) else {
                 let failure = Failure::cluster(report.ssh.why.unwrap_or_default());
-                return Err(report.ssh.instead.into_iter().fold(failure, Failure::hint));
+                let failure = report.ssh.instead.into_iter().fold(failure, Failure::hint);
+                let (pod, seat) = (&report.pod.name, report.seat.name.to_string());
+                return Err(failure.hint(session.kubectl.enter(&report.namespace, pod, &seat)));
             };
             let how = if report.seat.reused { "runs already" } else { "landed" };
             let rung = report.rung.measured.unwrap_or(report.rung.name);

@@ -7,7 +7,7 @@ use podbench_contract::ids::SeatName;
 use podbench_contract::rung::Rung;
 use podbench_contract::text::escape_lines;
 
-use super::{Session, remedy, unstarted};
+use super::{Running, Session, remedy, unstarted};
 use crate::cli;
 use crate::error::{Failure, Kind};
 use crate::kubectl::refusal::Refusal;
@@ -122,7 +122,7 @@ fn target_stopped(session: &Session<'_>, pod: &Pod, stopped: &Stopped) -> Failur
         }
     };
     failure = failure.hint(hint);
-    if !ended && session.verb == "attach" {
+    if !ended && matches!(session.verb, Running::Attach) {
         failure = failure.hint(session.again(&format!("{name} -c {container} --wait-start")));
     }
     // An init container that goes on for ever can be looked at itself.

@@ -12,6 +12,7 @@
 //! - `spec_patch`: what a user adds to the container
 //! - `resizing`: `attach --resize`, for the report
 //! - `rights`: what else is missing, where one right is
+//! - `running`: the verb that runs, where what is told depends on it
 
 pub mod attach;
 pub mod pick;
@@ -31,11 +32,14 @@ mod list;
 mod remedy;
 mod resizing;
 mod rights;
+mod running;
 mod seats;
 mod spec_patch;
 mod status;
 mod unstarted;
 mod version;
+
+pub use running::Running;
 
 use std::ffi::OsString;
 
@@ -92,8 +96,8 @@ pub struct Session<'a> {
     pub cluster: &'a Cluster,
     /// The cluster.
     pub kubectl: &'a Kubectl,
-    /// The words after `podbench` that lead here, for hints: `attach`.
-    pub verb: &'static str,
+    /// The verb that runs.
+    pub verb: Running<'a>,
     /// The terminal.
     pub ui: Ui,
 }
@@ -128,10 +132,10 @@ impl Session<'_> {
         self.kubectl.namespace().map_or_else(String::new, |n| format!(" in namespace {n}"))
     }
 
-    /// The same verb with this, to paste.
+    /// The same verb with this, to paste: a pod, and flags behind it.
     #[must_use]
     pub fn again(&self, rest: &str) -> String {
-        self.verb(self.verb, rest)
+        self.verb(self.verb.word(), &self.verb.operands(rest))
     }
 
     /// A verb of podbench's, to paste.
@@ -177,7 +181,7 @@ pub fn run(cli: &Cli, settings: &Settings, interrupt: Interrupt) -> Result<Done,
         Verb::Attach(args) => {
             let local = attach::local(args, settings, &cli.cluster)?;
             let to_check = args.check.then(|| interrupt.clone());
-            with(settings, &local.cluster, interrupt, "attach", |session| {
+            with(settings, &local.cluster, interrupt, Running::Attach, |session| {
                 let done = attach::run(args, session, &local)?;
                 Ok(match to_check {
                     Some(interrupt) => check::check(done, session, interrupt),
@@ -187,38 +191,40 @@ pub fn run(cli: &Cli, settings: &Settings, interrupt: Interrupt) -> Result<Done,
         }
         Verb::Ssh(args) => {
             let (client, local) = enter::local(&args.seat, settings, &cli.cluster, &interrupt)?;
-            with(settings, &local.cluster, interrupt, "ssh", |session| {
+            with(settings, &local.cluster, interrupt, Running::Ssh(args), |session| {
                 ssh::run(args, session, &local, &client)
             })
         }
         Verb::Cp(args) => {
-            let (copy, cluster) = cp::parse(args, &cli.cluster, &settings.cwd)?;
+            let (copy, cluster) = cp::parse(args, &cli.cluster, settings)?;
             let (_, local) = enter::local(&args.seat, settings, &cluster, &interrupt)?;
             let sftp = Sftp::find(settings, interrupt.clone())?;
-            with(settings, &local.cluster, interrupt, "cp", |session| {
+            with(settings, &local.cluster, interrupt, Running::Cp(args), |session| {
                 cp::run(args, session, &copy, &local, &sftp)
             })
         }
         Verb::SshConfig(args) => {
             let cluster = Cluster::resolve(&cli.cluster, settings)?;
-            with(settings, &cluster, interrupt, "ssh-config", |session| ssh_config::run(args, session))
+            with(settings, &cluster, interrupt, Running::SshConfig, |session| ssh_config::run(args, session))
         }
         Verb::Status(args) => {
             let cluster = Cluster::resolve(&cli.cluster, settings)?;
-            with(settings, &cluster, interrupt, "status", |session| status::run(args, session))
+            with(settings, &cluster, interrupt, Running::Status, |session| status::run(args, session))
         }
         Verb::List(args) => {
             let cluster = Cluster::resolve(&cli.cluster, settings)?;
-            with(settings, &cluster, interrupt, "list", |session| list::run(args, session))
+            with(settings, &cluster, interrupt, Running::List, |session| list::run(args, session))
         }
         Verb::Detach(args) => {
             let cluster = Cluster::resolve(&cli.cluster, settings)?;
-            with(settings, &cluster, interrupt, "detach", |session| detach::run(args, session))
+            with(settings, &cluster, interrupt, Running::Detach, |session| detach::run(args, session))
         }
         Verb::Clean(args) => {
             let cluster = Cluster::resolve(&cli.cluster, settings)?;
             let elsewhere = clean::Elsewhere::new(settings, &cluster, interrupt.clone());
-            with(settings, &cluster, interrupt, "clean", |session| clean::run(args, session, &elsewhere))
+            with(settings, &cluster, interrupt, Running::Clean, |session| {
+                clean::run(args, session, &elsewhere)
+            })
         }
         Verb::Version => {
             let cluster = Cluster::resolve(&cli.cluster, settings);
@@ -236,7 +242,7 @@ fn with(
     settings: &Settings,
     cluster: &Cluster,
     interrupt: Interrupt,
-    verb: &'static str,
+    verb: Running<'_>,
     run: impl FnOnce(&Session<'_>) -> Result<Done, Failure>,
 ) -> Result<Done, Failure> {
     let kubectl = kubectl(settings, cluster, interrupt)?;

@@ -27,6 +27,7 @@ fn a_pod_is_the_same_pod_however_its_kind_is_spelled() {
 
 #[test]
 fn inside_a_pod_without_a_kubeconfig_the_namespace_is_the_pods_own() {
+    use crate::commands::Running;
     use crate::kubectl::fake::{self, fails, ok};
     let asked = |namespace: Option<&str>| {
         let mut settings = crate::settings::Settings::bare("/nonexistent");
@@ -37,7 +38,8 @@ fn inside_a_pod_without_a_kubeconfig_the_namespace_is_the_pods_own() {
             _ => ok(json!({"status": {"userInfo": {"username": "me"}}})),
         });
         let ui = crate::ui::Ui::new(&settings);
-        let session = Session { settings: &settings, cluster: &cluster, kubectl: &kubectl, verb: "list", ui };
+        let (cluster, verb) = (&cluster, Running::List);
+        let session = Session { settings: &settings, cluster, kubectl: &kubectl, verb, ui };
         Around::ask(&session).unwrap().context
     };
     assert_eq!(asked(Some("shop")), Some(nameless("shop")));

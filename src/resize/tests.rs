@@ -31,7 +31,13 @@ fn run(answer: impl Fn(&str) -> Says + Send + Sync + 'static) -> (Outcome, Vec<S
         );
     let (settings, cluster) = (Settings::bare(home.path()), Cluster::default());
     let ui = Ui::new(&settings);
-    let session = Session { settings: &settings, cluster: &cluster, kubectl: &kubectl, verb: "attach", ui };
+    let session = Session {
+        settings: &settings,
+        cluster: &cluster,
+        kubectl: &kubectl,
+        verb: crate::commands::Running::Attach,
+        ui,
+    };
     let mut pod = Pod::new(pod("64Mi", 1, &json!([]))).unwrap();
     let size = Size { request: None, limit: "9Gi".parse().unwrap() };
     let wish = Wish { resource: Resource::Memory, size };

@@ -110,7 +110,7 @@ impl OpenSsh {
 
 /// A connection that nobody shares (`-S none`): with `ControlPersist` ssh throws away what kubectl
 /// says, and a master that runs already proves nothing about a new login.
-fn alone(host: Host<'_>, options: &[&str], command: &[&str]) -> Vec<OsString> {
+pub(super) fn alone(host: Host<'_>, options: &[&str], command: &[&str]) -> Vec<OsString> {
     let mut args: Vec<OsString> = vec!["-F".into(), host.config.into(), "-S".into(), "none".into()];
     args.extend(["-o", "ControlMaster=no"].map(OsString::from));
     args.extend(options.iter().map(OsString::from));

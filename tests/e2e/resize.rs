@@ -118,7 +118,13 @@ fn restored(ns: &Namespace, person: &Person, mode: Mode) -> (usize, Restored) {
     let kubectl = Kubectl::new(scope, runner, Transcript::default(), false);
     kubectl.pin(&Context { name: String::new(), namespace: ns.name.clone(), plugin: None });
     let ui = Ui::new(&settings);
-    let session = Session { settings: &settings, cluster: &cluster, kubectl: &kubectl, verb: "detach", ui };
+    let session = Session {
+        settings: &settings,
+        cluster: &cluster,
+        kubectl: &kubectl,
+        verb: podbench::commands::Running::Detach,
+        ui,
+    };
     let mut pod = Pod::new(ns.get("pod", "app")).unwrap();
     let owner = format!("system:serviceaccount:{}:resizer", ns.name);
     let caller = Caller { owner: Some(owner), key: None };
