@@ -12,6 +12,8 @@ use podbench_contract::ids::{Gid, Uid};
 use podbench_contract::keys::PublicKey;
 use podbench_contract::session::file;
 use podbench_contract::sshd;
+use ssh_key::rand_core::OsRng;
+use ssh_key::{Algorithm, LineEnding, PrivateKey};
 
 use super::identity::{self, Identity};
 use super::protocol::State;
@@ -35,11 +37,14 @@ pub(crate) fn run(runtime: Option<Runtime>, state: &mut State) -> Seat {
         step(state, "privsep-dir", privsep_dir());
         step(state, "nss-db-mode", tighten(identity::DATABASE));
     }
-    let Identity { login, home, overlay, keygen } = identity::settle(uid, gid, runtime.as_ref(), state);
+    let Identity { login, home, overlay } = identity::settle(uid, gid, runtime.as_ref(), state);
     state.login = login;
     state.home = home;
     if let Some(runtime) = &runtime {
-        host_key(runtime, keygen, state);
+        match host_key(runtime) {
+            Ok(key) => state.sshd.host_key = Some(key.bare()),
+            Err(why) => state.fail("host-key", why),
+        }
         let keys = authorized_keys(settings::public_key().as_deref());
         step(state, "authorized-keys", keys.and_then(|keys| write(runtime, file::AUTHORIZED_KEYS, &keys)));
         sshd_config(uid, runtime, &overlay, state);
@@ -84,12 +89,16 @@ fn tighten(database: &str) -> Result<(), String> {
     }
 }
 
-fn host_key(runtime: &Runtime, keygen: Result<(), String>, state: &mut State) {
-    let public = format!("{}.pub", file::HOST_KEY);
-    match runtime.read(&public).map_err(|e| e.to_string()).and_then(|line| parse_key(&line)) {
-        Ok(key) => state.sshd.host_key = Some(key.bare()),
-        Err(why) => state.fail("host-key", keygen.err().unwrap_or(why)),
-    }
+/// Makes sshd's own key, anew like the folder that it is in. In this process: `ssh-keygen` wants a passwd
+/// record, and on a busy node it was late, for the seat's whole life.
+fn host_key(runtime: &Runtime) -> Result<PublicKey, String> {
+    let words = |e: ssh_key::Error| e.to_string();
+    let mut private = PrivateKey::random(&mut OsRng, Algorithm::Ed25519).map_err(words)?;
+    private.set_comment("podbench");
+    let public = private.public_key().to_openssh().map_err(words)?;
+    write(runtime, file::HOST_KEY, &private.to_openssh(LineEnding::LF).map_err(words)?)?;
+    write(runtime, &format!("{}.pub", file::HOST_KEY), &format!("{public}\n"))?;
+    parse_key(&public)
 }
 
 fn parse_key(line: &str) -> Result<PublicKey, String> {

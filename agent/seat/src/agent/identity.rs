@@ -1,9 +1,8 @@
 //! Who the seat is to sshd: a login that NSS really answers for our uid, and a home that can be
 //! written.
 //!
-//! sshd refuses a login without a passwd record before it looks at a key, and ssh-keygen refuses
-//! to do anything for a uid without one. NSS is asked through `getent`: a static libc can't load
-//! its modules. A uid that the image doesn't know gets a record in the image's writable database;
+//! sshd refuses a login without a passwd record before it looks at a key. NSS is asked through
+//! `getent`: a static libc can't load its modules. A uid that the image doesn't know gets a record in the image's writable database;
 //! that database serves no uid or gid under [`FLOOR`], and with a read-only root it can't be
 //! written: then the records lie in the runtime folder, and a preloaded library puts them before
 //! NSS for sshd and what it starts.
@@ -20,7 +19,7 @@ use podbench_contract::session::file;
 use podbench_contract::text::{is_login, is_path};
 
 use super::protocol::State;
-use crate::exec::{Output, Program, run, run_all};
+use crate::exec::{Program, run};
 use crate::runtime::{Runtime, read_bounded};
 use crate::settings;
 
@@ -36,7 +35,6 @@ const NAME: &str = "podbench";
 const SHELL: &str = "/bin/bash";
 /// By their paths: the PATH of a spec is somebody's text.
 const GETENT: &str = "/usr/bin/getent";
-const KEYGEN: &str = "/usr/bin/ssh-keygen";
 /// How long a program of a start-up step may take.
 const LIMIT: Duration = Duration::from_secs(4);
 
@@ -71,11 +69,9 @@ pub(crate) struct Identity {
     pub(crate) home: String,
     /// Variables without which NSS doesn't answer so.
     pub(crate) overlay: Vec<(String, String)>,
-    /// How making the host key went: ssh-keygen runs beside the last question to NSS.
-    pub(crate) keygen: Result<(), String>,
 }
 
-/// Finds or makes the login, and the host key, which needs one.
+/// Finds or makes the login.
 pub(crate) fn settle(uid: Uid, gid: Gid, runtime: Option<&Runtime>, state: &mut State) -> Identity {
     let (found, name) = look_up(uid);
     let old = found.as_ref().map(|r| r.home.clone());
@@ -92,12 +88,12 @@ pub(crate) fn settle(uid: Uid, gid: Gid, runtime: Option<&Runtime>, state: &mut 
     if found.as_ref() != Some(&wanted) {
         overlay = introduce(&wanted, found.is_none(), gid, runtime, state);
     }
-    let (mut record, mut keygen) = confirm(uid, &overlay, runtime);
+    let mut record = confirm(uid, &overlay);
     if record.is_none() && overlay.is_empty() {
         // The database took the record and doesn't serve it: another NSS configuration.
         if let Some(Ok(env)) = runtime.map(|r| make_overlay(r, &wanted, gid)) {
             overlay = env;
-            (record, keygen) = confirm(uid, &overlay, runtime);
+            record = confirm(uid, &overlay);
         }
     }
     let login = login(uid, record.as_ref());
@@ -105,14 +101,13 @@ pub(crate) fn settle(uid: Uid, gid: Gid, runtime: Option<&Runtime>, state: &mut 
         state.fail("nss-identity", why);
     }
     let home = record.map_or(wanted.home, |r| r.home);
-    Identity { login, home, overlay, keygen }
+    Identity { login, home, overlay }
 }
 
 /// The login and home that NSS answers now, without making anything.
 pub(crate) fn of(runtime: &Runtime) -> (Login, String) {
     let uid = crate::runtime::own_uid();
-    let getent = Program::new([GETENT, "passwd", &uid.to_string()]).with_env(&overlay_env(runtime));
-    let record = read_answer(&run(&getent, LIMIT).stdout, uid).0;
+    let record = confirm(uid, &overlay_env(runtime));
     (login(uid, record.as_ref()), record.map(|r| r.home).unwrap_or_default())
 }
 
@@ -170,26 +165,10 @@ fn read_answer(text: &str, uid: Uid) -> (Option<Record>, String) {
     (records.into_iter().find(|r| r.uid == uid), name)
 }
 
-/// What NSS answers now, and the host key, made at the same time.
-fn confirm(
-    uid: Uid,
-    overlay: &[(String, String)],
-    runtime: Option<&Runtime>,
-) -> (Option<Record>, Result<(), String>) {
+/// What NSS answers now.
+fn confirm(uid: Uid, overlay: &[(String, String)]) -> Option<Record> {
     let getent = Program::new([GETENT, "passwd", &uid.to_string()]).with_env(overlay);
-    let key = runtime.map(|r| r.path(file::HOST_KEY)).filter(|path| !Path::new(path).exists());
-    let mut programs = vec![getent];
-    if let Some(path) = &key {
-        let argv = [KEYGEN, "-q", "-t", "ed25519", "-N", "", "-C", "podbench", "-f", path];
-        programs.push(Program::new(argv).with_env(overlay));
-    }
-    let mut said = run_all(&programs, LIMIT).into_iter();
-    let record = said.next().and_then(|o: Output| read_answer(&o.stdout, uid).0);
-    let keygen = match said.next() {
-        Some(made) if !made.ok() => Err(format!("ssh-keygen: {}", made.why())),
-        Some(_) | None => Ok(()),
-    };
-    (record, keygen)
+    read_answer(&run(&getent, LIMIT).stdout, uid).0
 }
 
 fn append(database: &str, line: &str) -> io::Result<()> {
