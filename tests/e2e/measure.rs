@@ -5,6 +5,7 @@ use podbench_test_support::namespace::Namespace;
 use podbench_test_support::person::alias;
 use serde_json::{Value, json};
 
+use crate::ptrace::deny_ptrace;
 use crate::world::{ids, number, restricted, text, world};
 
 #[test]
@@ -35,20 +36,6 @@ fn a_seat_of_other_ids_names_the_blocker_and_the_flag_that_lifts_it() {
     // The wrong gid alone is enough for the kernel.
     let report = person.attach(&["odd-ids", "--target-gid", "77", "--new"]);
     assert_eq!(text(&report, "/blocker/kind"), "gid", "{report:#}");
-}
-
-/// A profile that answers ptrace itself, on every node of the project's own cluster; its name.
-fn deny_ptrace(ns: &Namespace) -> &'static str {
-    const NAME: &str = "podbench-e2e-deny-ptrace.json";
-    let profile = json!({"defaultAction": "SCMP_ACT_ALLOW",
-        "syscalls": [{"names": ["ptrace"], "action": "SCMP_ACT_ERRNO", "errnoRet": 1}]});
-    let state = ns.cluster.kubeconfig().parent().unwrap();
-    for node in ["node1", "node2"] {
-        let folder = state.join(node).join("kubelet/seccomp");
-        std::fs::create_dir_all(&folder).expect("this test needs the project's own cluster");
-        std::fs::write(folder.join(NAME), profile.to_string()).unwrap();
-    }
-    NAME
 }
 
 #[test]
