@@ -217,7 +217,8 @@ fn blockers(page: &mut Page, report: &Attach) {
         .filter(|b| b.kind != first.kind)
         .map(|b| of_pod(b, &report.pod.name, &report.namespace))
     {
-        page.row("and", Ink::Bad, &format!("{}: {}", next.kind, next.detail));
+        let (label, ink) = if next.certain { ("and", Ink::Bad) } else { ("perhaps", Ink::Warn) };
+        page.row(label, ink, &format!("{}: {}", next.kind, next.detail));
         page.hang(&" ".repeat(LABEL), LABEL, &format!("what lifts it: {}", next.remedy));
     }
 }

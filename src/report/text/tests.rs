@@ -297,3 +297,23 @@ fn a_remedy_names_the_pod_and_changes_no_other_word() {
         assert_eq!(of_pod(blocker(remedy), "api", ""), blocker(named));
     }
 }
+
+#[test]
+fn what_may_stand_behind_the_first_blocker_is_told_as_perhaps() {
+    let mut m = measured();
+    (m.seat.uids, m.seat.gids) = (ids(Uid(0)), ids(Gid(0)));
+    let denied = || Attempt::Errno(Errno::EACCES);
+    m.probes.reads.root = denied();
+    m.probes.reads.maps = denied();
+    m.probes.reads.environ = denied();
+    m.seat.label = Reading::Read("cri-containerd.apparmor.d (enforce)".into());
+    if let Some(target) = &mut m.target {
+        target.label = Reading::Read("unconfined".into());
+    }
+    m.probes.seize = Attempt::Errno(Errno::EPERM);
+    let mut report = report(Some(m.clone()), Vec::new(), Ssh::none("none", None));
+    report.blocker = oracle::primary(&m);
+    let text = attach(&report, PLAIN);
+    assert!(text.contains("\nblocker capability: "), "{text}");
+    assert!(text.contains("\nperhaps lsm: ") && !text.contains("\nand     lsm"), "{text}");
+}
