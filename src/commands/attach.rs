@@ -6,7 +6,8 @@ use podbench_contract::ids::SeatName;
 use podbench_contract::measurement::Measurement;
 use podbench_contract::rung::Rung;
 
-use super::{Answer, Done, Session, assemble, ended, explain, pick, resizing, spec_patch};
+use super::explain::{self, ended};
+use super::{Answer, Done, Session, assemble, pick, resizing, spec_patch};
 use crate::cli::{self, ClusterArgs};
 use crate::config::Defaults;
 use crate::error::{Failure, Kind};

@@ -1,5 +1,15 @@
 //! Why there is no seat: one sentence of what happened in the words of whoever said no, one of why,
 //! one command.
+//!
+//! - [`ended`]: which exit took a seat that has ended
+//! - [`remedy`]: what helps where every rung was refused
+//! - [`rights`]: what else is missing, where one right is
+//! - [`unstarted`]: why a seat that is stored doesn't run
+
+pub(super) mod ended;
+mod remedy;
+pub(super) mod rights;
+mod unstarted;
 
 use std::time::Duration;
 
@@ -7,7 +17,7 @@ use podbench_contract::ids::SeatName;
 use podbench_contract::rung::Rung;
 use podbench_contract::text::escape_lines;
 
-use super::{Running, Session, remedy, unstarted};
+use super::{Running, Session};
 use crate::cli;
 use crate::error::{Failure, Kind};
 use crate::kubectl::refusal::Refusal;

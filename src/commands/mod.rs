@@ -2,16 +2,14 @@
 //!
 //! - [`attach`], `ssh`, `cp`, [`ssh_config`], `version`, `completion`: the verbs
 //! - `list`, `status`, `detach`, `clean`: what podbench left behind, and how it is taken back
-//! - `seats`: what those four share; `ended`: what ended a seat; `give_back`: what `--resize` changed
+//! - `seats`: what those four share; `give_back`: what `--resize` changed
 //! - [`pick`]: which pod, for every verb
-//! - `explain`: why there is no seat, for a person; `remedy`: what helps where every rung was
-//!   refused; `unstarted`: why a seat that is stored doesn't run
+//! - `explain`: why there is no seat, for a person
 //! - `assemble`: the report's value
 //! - `enter`: the way into the caller's seat, for `ssh` and `cp`
 //! - `check`: a login at the end of `attach`
 //! - `spec_patch`: what a user adds to the container
 //! - `resizing`: `attach --resize`, for the report
-//! - `rights`: what else is missing, where one right is
 //! - `running`: the verb that runs, where what is told depends on it
 
 pub mod attach;
@@ -24,19 +22,15 @@ mod check;
 mod clean;
 mod cp;
 mod detach;
-mod ended;
 mod enter;
 mod explain;
 mod give_back;
 mod list;
-mod remedy;
 mod resizing;
-mod rights;
 mod running;
 mod seats;
 mod spec_patch;
 mod status;
-mod unstarted;
 mod version;
 
 pub use running::Running;
@@ -249,7 +243,7 @@ fn with(
     let session = Session { settings, cluster, kubectl: &kubectl, verb, ui: Ui::new(settings) };
     match run(&session) {
         Ok(done) => Ok(Done { failure: done.failure.map(|f| f.written(&kubectl)), ..done }),
-        Err(failure) => Err(rights::complete(&session, failure).written(&kubectl)),
+        Err(failure) => Err(explain::rights::complete(&session, failure).written(&kubectl)),
     }
 }
 

@@ -5,8 +5,9 @@ use podbench_contract::ids::{ContainerId, SeatName};
 use podbench_contract::measurement::Measurement;
 use podbench_contract::{env, oracle, resized};
 
+use super::explain::{self, ended};
 use super::pick::Picked;
-use super::{Answer, Done, Session, ended, explain, pick, seats};
+use super::{Answer, Done, Session, pick, seats};
 use crate::cli;
 use crate::error::Failure;
 use crate::kubectl::Error;

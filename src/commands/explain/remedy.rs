@@ -1,7 +1,7 @@
 //! What helps where every rung was refused: who wrote the rule, and what a seat can't be whatever the
 //! rule says. Keyed on who refused; words are looked at for what no seat can have, never for who said them.
 
-use super::Session;
+use crate::commands::Session;
 use crate::error::Failure;
 use crate::kubectl::refusal::Refusal;
 use crate::pod::Pod;
@@ -10,7 +10,7 @@ use crate::report::text;
 use crate::spec::ephemeral::Plan;
 
 /// The rungs and their ends, one line for those that were refused in the same words.
-pub(super) fn steps(failure: Failure, steps: &[Step]) -> Failure {
+pub(in crate::commands) fn steps(failure: Failure, steps: &[Step]) -> Failure {
     let mut groups: Vec<(String, String)> = Vec::new();
     for step in steps {
         let said = text::outcome(step);
@@ -23,7 +23,7 @@ pub(super) fn steps(failure: Failure, steps: &[Step]) -> Failure {
 }
 
 /// The way on, after every rung was refused by one of these.
-pub(super) fn exhausted(
+pub(in crate::commands) fn exhausted(
     session: &Session<'_>,
     pod: &Pod,
     plan: &Plan,

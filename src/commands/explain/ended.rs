@@ -9,7 +9,7 @@ use crate::seat::inventory::{Caller, Inventory, Seat};
 const TOGETHER: u64 = 5;
 
 /// What ended a seat: a target that ends takes its PID namespace along, and every seat in it.
-pub(super) fn cause(pod: &Pod, seat: &Seat<'_>, state: &State) -> Option<String> {
+pub(in crate::commands) fn cause(pod: &Pod, seat: &Seat<'_>, state: &State) -> Option<String> {
     let code = state.exit_code?;
     let ended = seconds(state.finished_at.as_deref()?)?;
     if code == 0 {
@@ -47,7 +47,7 @@ fn exits(container: &Container<'_>) -> Vec<State> {
     now.into_iter().chain(last_exit(container)).collect()
 }
 
-pub(super) fn last_exit(container: &Container<'_>) -> Option<State> {
+pub(in crate::commands) fn last_exit(container: &Container<'_>) -> Option<State> {
     let last = container.last_exit()?;
     let at = |field: &str| time(container.status?.pointer(&format!("/lastState/terminated/{field}"))?);
     Some(State {
@@ -62,7 +62,7 @@ pub(super) fn last_exit(container: &Container<'_>) -> Option<State> {
 
 /// The caller's newest seat beside this target, where it has ended otherwise than by `podbench detach`:
 /// one line, for whoever lands the next one.
-pub(super) fn before(pod: &Pod, target: &str, caller: &Caller) -> Option<String> {
+pub(in crate::commands) fn before(pod: &Pod, target: &str, caller: &Caller) -> Option<String> {
     let inventory = Inventory::of(pod);
     let seat = inventory.seats.iter().rfind(|s| s.target == target && s.is_of(caller))?;
     let state = State::of(&seat.container);

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use super::{Running, Session};
+use crate::commands::{Running, Session};
 use crate::error::Failure;
 use crate::kubectl::rbac_hints;
 use crate::kubectl::refusal::Right;
@@ -29,7 +29,7 @@ fn needed(verb: Running<'_>) -> Vec<(&'static str, &'static str)> {
 
 /// The same failure with the other rights that the verb needs and that are missing too. Nothing is
 /// asked where no right of that namespace's is what is missing, or the verb enters no seat.
-pub(super) fn complete(session: &Session<'_>, failure: Failure) -> Failure {
+pub(in crate::commands) fn complete(session: &Session<'_>, failure: Failure) -> Failure {
     let needed = needed(session.verb);
     if needed.is_empty() {
         return failure;

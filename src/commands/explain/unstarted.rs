@@ -1,7 +1,7 @@
 //! Why a seat that is stored doesn't run: the kubelet's, the runtime's or the registry's words, what they
 //! mean, and what helps.
 
-use super::{Session, explain};
+use crate::commands::Session;
 use crate::error::{Failure, Kind};
 use crate::kubectl::Started;
 use crate::ladder::Trouble;
@@ -13,7 +13,7 @@ use crate::spec::ephemeral::Plan;
 /// What the kernel says of a program for another kind of processor.
 const FOREIGN: &str = "exec format error";
 
-pub(super) fn explain(
+pub(in crate::commands) fn explain(
     session: &Session<'_>,
     pod: &Pod,
     plan: &Plan,
@@ -94,14 +94,14 @@ pub(super) fn explain(
 }
 
 /// A seat that ended while its target runs: its own last words say more than its exit code.
-pub(super) fn ended(
+pub(in crate::commands) fn ended(
     session: &Session<'_>,
     pod: &Pod,
     plan: &Plan,
     seat: &str,
     mut failure: Failure,
 ) -> Failure {
-    let tail = explain::log_tail(session, pod.name(), seat);
+    let tail = super::log_tail(session, pod.name(), seat);
     if let Some(tail) = &tail {
         failure = failure.because(format!("its last words:\n{tail}"));
     }
