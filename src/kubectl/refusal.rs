@@ -368,8 +368,10 @@ fn no_container(text: &str) -> Option<Refusal> {
 }
 
 fn node(text: &str) -> Option<Refusal> {
-    const WORDS: [&str; 4] = [
+    const WORDS: [&str; 5] = [
         "error dialing backend",
+        // Over websockets the API server quotes its own request to the kubelet.
+        "error sending request: Post \"https://",
         "no preferred addresses found",
         "dial unix /run/containerd/containerd.sock",
         "proxy error from ",

@@ -46,6 +46,7 @@ fn a_node_whose_kubelet_is_gone_is_named_and_its_seat_is_entered_again_later() {
         let said = person.podbench(&["attach", "odd-ids"]);
         assert_eq!(said.code, 2, "{said:?}");
         assert!(said.stderr.contains(&node) && said.stderr.contains("try: "), "{}", said.stderr);
+        assert!(said.stderr.contains("the API server can't reach the pod's node"), "{}", said.stderr);
         assert!(start.elapsed() < Duration::from_secs(30), "{:?}", start.elapsed());
         // Landing: the write is taken, and nobody starts it.
         let said = person.podbench(&["attach", "odd-ids", "--new", "--timeout", "8"]);

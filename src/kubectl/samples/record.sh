@@ -199,5 +199,21 @@ kill $silent
 # exec
 keep exec-no-container kubectl -n $A exec api -c nonesuch -- /none
 keep exec-no-program kubectl -n $A exec api -c app -- /none
-keep exec-exit kubectl -n $A exec api -c app -- /app -nonesuch
+keep exec-exit kubectl -n $A exec api -c app -- /zooapp -nonesuch
+# a node that the API server doesn't reach
+kubectl create -f - >/dev/null <<Y
+{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "core-samples-ghost"}}
+Y
+ghost() { kubectl patch node core-samples-ghost --subresource=status --type=merge -p "{\"status\":{\"addresses\":$1,\"daemonEndpoints\":{\"kubeletEndpoint\":{\"Port\":1}}}}" >/dev/null; }
+ghost '[{"type":"InternalIP","address":"127.0.0.1"}]'
+kubectl -n $A create -f - >/dev/null <<Y
+{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "ghost"}, "spec": {"nodeName": "core-samples-ghost",
+ "automountServiceAccountToken": false, "containers": [{"name": "app", "image": "podbench.test/static:1"}]}}
+Y
+keep exec-node kubectl -n $A exec ghost -c app -- true
+keep exec-node-spdy env KUBECTL_REMOTE_COMMAND_WEBSOCKETS=false kubectl -n $A exec ghost -c app -- true
+ghost null
+keep exec-node-address kubectl -n $A exec ghost -c app -- true
+kubectl -n $A delete pod ghost --force --grace-period=0 >/dev/null 2>&1
+kubectl delete node core-samples-ghost >/dev/null
 wc -c *.txt
