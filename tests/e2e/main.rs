@@ -21,6 +21,7 @@ mod measure;
 mod patch;
 mod probes;
 mod prompt;
+mod proxies;
 mod race;
 mod reconnect;
 mod resize;
