@@ -4,6 +4,7 @@
 //! - [`conditions`]: a file each; what is expected stands in it, from how it is made
 //! - [`vm`], [`cpio`]: a boot
 //! - [`table`]: the generated part of `docs/capreport.md`
+#![allow(clippy::disallowed_methods, reason = "tests start programs and read the environment")]
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
