@@ -29,7 +29,7 @@ pub fn ssh_from_nothing(person: &Person, alias: &str) -> i32 {
     run(command).code
 }
 
-fn executable(file: &Path, text: &str) {
+pub fn executable(file: &Path, text: &str) {
     use std::os::unix::fs::PermissionsExt as _;
     std::fs::write(file, text).unwrap();
     std::fs::set_permissions(file, std::fs::Permissions::from_mode(0o755)).unwrap();

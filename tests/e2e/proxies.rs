@@ -4,9 +4,10 @@ use std::net::SocketAddr;
 
 use podbench_test_support::connect::Forward;
 use podbench_test_support::person::{Person, alias};
+use podbench_test_support::process::run;
 use serde_json::Value;
 
-use crate::kubeconfig::{ssh_from_nothing, world};
+use crate::kubeconfig::{executable, ssh_from_nothing, world};
 use crate::world::text;
 
 /// Where the API server really is.
@@ -88,6 +89,26 @@ fn a_proxy_that_is_spoken_to_over_tls_lets_an_attach_and_ssh_pass() {
     config["clusters"][0]["cluster"]["proxy-url"] = proxy.url.clone().into();
     write(&person, &config);
     goes_through(&person, &proxy, &server.to_string());
+
+    // kubectl 1.30.2 said this of every exec over a websocket, and tried nothing else.
+    let kubectl = run({
+        let mut which = person.command("sh");
+        which.args(["-c", "command -v \"${PODBENCH_KUBECTL:-kubectl}\""]);
+        which
+    });
+    let older = person.home().join("older-kubectl");
+    let script = format!(
+        "#!/bin/sh\ncase \" $* \" in *' exec '*) [ \"$KUBECTL_REMOTE_COMMAND_WEBSOCKETS\" = false ] || \
+         {{ echo 'error: proxy: unknown scheme: https' >&2; exit 1; }};; esac\nexec {} \"$@\"\n",
+        kubectl.text()
+    );
+    executable(&older, &script);
+    let older = older.to_str().unwrap();
+    let report = person.attach(&["app", "--kubectl", older]);
+    assert_eq!(ssh_from_nothing(&person, &alias(&report)), 0);
+    let stanza = std::fs::read_to_string(text(&report, "/ssh/config")).unwrap();
+    assert!(stanza.contains("KUBECTL_REMOTE_COMMAND_WEBSOCKETS=false"), "{stanza}");
+    person.podbench(&["detach", "app", "--kubectl", older]).expect_code(0);
 
     // The same from the environment.
     config["clusters"][0]["cluster"].as_object_mut().unwrap().remove("proxy-url");
