@@ -95,6 +95,13 @@ fn every_verb_takes_the_same_container_and_refuses_the_same_wrong_one() {
             assert_eq!(got, wanted, "{verb} {args:?}");
         }
     }
+    // And ended is the seat of that container alone.
+    let ended = person.podbench(&["detach", "three", "-c", "a", "-o", "json"]).expect_code(0).json();
+    assert_eq!(ended["seats"].as_array().unwrap().len(), 1, "{ended:#}");
+    let left = person.podbench(&["status", "three", "-o", "json"]).expect_code(0).json();
+    let runs = |s: &Value| (text(s, "/seat").to_owned(), text(s, "/state/name") == "running");
+    let got: Vec<_> = left["seats"].as_array().unwrap().iter().map(runs).collect();
+    assert_eq!(got, [("podbench-1".to_owned(), false), ("podbench-2".to_owned(), true)]);
     // A pod's name for a container's, as people type it.
     let said: Vec<String> = [
         &["attach", "three"][..],
