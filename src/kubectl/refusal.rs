@@ -380,12 +380,14 @@ fn node(text: &str) -> Option<Refusal> {
 }
 
 /// What somebody between kubectl and the node answered. The server's own reasons come in the same
-/// envelope.
+/// envelope. The last of the words are kubectl 1.30's before 1.30.4, which knows no websocket through a
+/// proxy that is spoken to over TLS, and doesn't try SPDY by itself.
 fn upgrade(text: &str) -> Option<Refusal> {
+    const WORDS: [&str; 3] =
+        ["unable to upgrade connection", "websocket: bad handshake", "proxy: unknown scheme: https"];
     let known: [Parser; 6] = [no_container, node, no_program, unreachable, slow, credentials];
-    (["unable to upgrade connection", "websocket: bad handshake"].iter().any(|w| text.contains(w))
-        && known.iter().all(|parse| parse(text).is_none()))
-    .then(|| Refusal::Upgrade(said(text)))
+    (WORDS.iter().any(|w| text.contains(w)) && known.iter().all(|parse| parse(text).is_none()))
+        .then(|| Refusal::Upgrade(said(text)))
 }
 
 /// Over websockets kubectl says so; over SPDY it ends with 0 and not a word.

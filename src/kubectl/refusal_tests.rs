@@ -1,7 +1,7 @@
 use super::*;
 
 /// Every sample that a live cluster gave (samples/record.sh; `exec-cut`, `exec-reset` and `exec-upgrade` behind the
-/// proxy of tests/support), and the kind that it is.
+/// lossy proxy of tests/support, `exec-https-proxy` by kubectl 1.30.2 behind its forward proxy), and the kind that it is.
 pub(super) const SAMPLES: &[(&str, &str, &str)] = &[
     ("rbac", "rbac-get", include_str!("samples/rbac-get.txt")),
     ("rbac", "rbac-list", include_str!("samples/rbac-list.txt")),
@@ -43,6 +43,7 @@ pub(super) const SAMPLES: &[(&str, &str, &str)] = &[
     ("node", "exec-node-address", include_str!("samples/exec-node-address.txt")),
     ("no-container", "exec-no-container", include_str!("samples/exec-no-container.txt")),
     ("upgrade", "exec-upgrade", include_str!("samples/exec-upgrade.txt")),
+    ("upgrade", "exec-https-proxy", include_str!("samples/exec-https-proxy.txt")),
     ("cut", "exec-cut", include_str!("samples/exec-cut.txt")),
     ("cut", "exec-cut-1.32", include_str!("samples/exec-cut-1.32.txt")),
     ("unreachable", "exec-reset", include_str!("samples/exec-reset.txt")),

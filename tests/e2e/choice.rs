@@ -63,39 +63,65 @@ fn the_target_is_the_annotated_container_else_the_first_that_is_no_sidecar_and_t
 #[test]
 fn every_verb_takes_the_same_container_and_refuses_the_same_wrong_one() {
     let (_ns, person) = world("verbs", &[of("three", &["istio-proxy", "a", "b"])]);
-    for (args, target, seat) in
-        [(&["three"][..], "a", "podbench-1"), (&["three", "-c", "b"], "b", "podbench-2")]
-    {
+    let seats = [(&["three"][..], "a", "podbench-1"), (&["three", "-c", "b"], "b", "podbench-2")];
+    for (args, target, seat) in seats {
         let report = person.attach(args);
         assert_eq!((text(&report, "/target/container"), text(&report, "/seat/name")), (target, seat));
-        // The other verb finds the seat of that container and of no other.
+    }
+    // Every other verb finds the seat of that container and of no other.
+    std::fs::write(person.home().join("file"), "text").unwrap();
+    for (args, target, seat) in seats {
         let printed = person.podbench(&[&["ssh-config"], args, &["--print-config"]].concat()).text();
         assert!(
             printed.contains(&format!("-c {seat}")) || printed.contains(&format!("{seat} ")),
             "{printed}"
         );
+        let entered = format!("{seat} in ");
+        let ssh = person.podbench(&[&["ssh", "--no-attach"], args, &["--", "true"]].concat()).expect_code(0);
+        assert!(ssh.stderr.starts_with(&entered), "ssh -c {target}: {}", ssh.stderr);
+        let to = format!("three:/tmp/{target}");
+        let cp = [&["cp", "--no-attach"], &args[1..], &["file", &to]].concat();
+        let cp = person.podbench(&cp).expect_code(0);
+        assert!(cp.stderr.contains(&entered), "cp -c {target}: {}", cp.stderr);
+        // Of these two, no container means every seat, each with its target.
+        let status = person.podbench(&[&["status"], args, &["-o", "json"]].concat()).expect_code(0).json();
+        let detach = [&["detach"], args, &["--dry-run", "-o", "json"]].concat();
+        let detach = person.podbench(&detach).expect_code(0).json();
+        for (verb, report) in [("status", status), ("detach", detach)] {
+            let named = |s: &Value| (text(s, "/seat").to_owned(), text(s, "/target").to_owned());
+            let got: Vec<_> = report["seats"].as_array().unwrap().iter().map(named).collect();
+            let all = seats.iter().map(|(_, target, seat)| ((*seat).to_owned(), (*target).to_owned()));
+            let wanted: Vec<_> = all.filter(|(s, _)| args.len() == 1 || s == seat).collect();
+            assert_eq!(got, wanted, "{verb} {args:?}");
+        }
     }
-    // The other verbs enter, look at and end the seat of that container and of no other.
-    let entered = person.podbench(&["ssh", "three", "-c", "b", "--", "true"]).expect_code(0);
-    assert!(entered.stderr.contains("podbench-2 in "), "{}", entered.stderr);
-    for (verb, target, seat) in [("status", "b", "podbench-2"), ("detach", "a", "podbench-1")] {
-        let told = person.podbench(&[verb, "three", "-c", target, "-o", "json"]).expect_code(0).json();
-        let seats = told["seats"].as_array().unwrap();
-        assert_eq!(seats.len(), 1, "{verb}: {told:#}");
-        assert_eq!(seats[0]["seat"], seat, "{verb}: {told:#}");
-    }
-    let said: Vec<String> = ["attach", "ssh-config", "ssh", "status", "detach"]
-        .iter()
-        // A pod's name for a container's, as people type it.
-        .map(|verb| {
-            person.podbench(&[verb, "three", "-c", "three"]).expect_code(2).stderr.replace(verb, "VERB")
-        })
-        .collect();
-    for other in &said[1..] {
-        assert_eq!(&said[0], other);
-    }
-    for word in ["no container `three`", "istio-proxy, a, b", "podbench VERB three -c a "] {
-        assert!(said[0].contains(word), "`{word}` is missing in {}", said[0]);
+    // And ended is the seat of that container alone.
+    let ended = person.podbench(&["detach", "three", "-c", "a", "-o", "json"]).expect_code(0).json();
+    assert_eq!(ended["seats"].as_array().unwrap().len(), 1, "{ended:#}");
+    let left = person.podbench(&["status", "three", "-o", "json"]).expect_code(0).json();
+    let runs = |s: &Value| (text(s, "/seat").to_owned(), text(s, "/state/name") == "running");
+    let got: Vec<_> = left["seats"].as_array().unwrap().iter().map(runs).collect();
+    assert_eq!(got, [("podbench-1".to_owned(), false), ("podbench-2".to_owned(), true)]);
+    // A pod's name for a container's, as people type it.
+    let said: Vec<String> = [
+        &["attach", "three"][..],
+        &["ssh-config", "three"],
+        &["ssh", "three", "--no-attach"],
+        &["status", "three"],
+        &["detach", "three"],
+        &["cp", "file", "three:/tmp/x"],
+    ]
+    .iter()
+    .map(|args| {
+        let said = person.podbench(&[*args, &["-c", "three"]].concat()).expect_code(2).stderr;
+        said.replace(&format!("podbench {}", args[0]), "podbench VERB")
+    })
+    .collect();
+    for other in &said {
+        assert_eq!(said[0].lines().next(), other.lines().next());
+        for word in ["no container `three`", "istio-proxy, a, b", "podbench VERB ", " -c a"] {
+            assert!(other.contains(word), "`{word}` is missing in {other}");
+        }
     }
 }
 

@@ -2,14 +2,16 @@
 
 use std::path::Path;
 
+use podbench_test_support::namespace::Namespace;
 use podbench_test_support::person::{Person, alias};
+use podbench_test_support::pods::pod;
 use podbench_test_support::process::run;
 
-use crate::world::{number, restricted, text};
+use crate::world::{PODBENCH, number, restricted, text};
 
 /// Runs a program of the seat's with an admin's rights, past ssh.
 #[track_caller]
-fn in_seat(ns: &podbench_test_support::namespace::Namespace, report: &serde_json::Value, script: &str) {
+fn in_seat(ns: &Namespace, report: &serde_json::Value, script: &str) {
     let seat = text(report, "/seat/name");
     ns.exec(text(report, "/pod/name"), seat, &["sh", "-c", script]).expect_code(0);
 }
@@ -122,4 +124,41 @@ fn ssh_lands_a_seat_then_uses_it_and_words_arrive_as_they_are() {
     assert_eq!(again.stderr.lines().count(), 1, "one line says which seat: {}", again.stderr);
     assert_eq!(person.podbench(&["ssh", "odd-ids", "--", "exit 7"]).code, 7, "the command's own exit code");
     assert_eq!(ns.seats("odd-ids"), ["podbench-1"]);
+}
+
+#[test]
+fn a_control_path_for_every_host_and_the_longest_names_leave_ssh_working() {
+    let name = format!("e2e-control-{}-", std::process::id());
+    let ns = Namespace::named(&format!("{name}{}", "n".repeat(63 - name.len())));
+    let long = "p".repeat(63);
+    let mut pod = pod(&long, 1234, 2000);
+    pod["metadata"]["labels"] = serde_json::json!({"app": "long"});
+    ns.pods(&[pod]);
+    let person = Person::new(PODBENCH, &ns.observer(), &ns.cluster.image);
+    let alias = alias(&person.attach(&[&long]));
+    let masters = person.home().join("masters");
+    std::fs::create_dir(&masters).unwrap();
+    let path = format!("{}/%r@%h:%p", masters.display());
+    let all = format!("Host *\n  ControlMaster auto\n  ControlPath {path}\n");
+    let main = person.home().join("main");
+    let include = std::fs::read_to_string(person.ssh_config()).unwrap();
+    std::fs::write(&main, format!("{include}\n{all}")).unwrap();
+    let ssh = |args: &[&str]| {
+        let mut command = person.command("ssh");
+        command.arg("-F").arg(&main).args(args);
+        run(command)
+    };
+    // With the users' own path for it there is no way in.
+    let theirs = ssh(&["-o", &format!("ControlPath={path}"), &alias, "true"]);
+    assert!(
+        theirs.code == 255 && theirs.stderr.contains("too long"),
+        "the names aren't long enough: {theirs:?}"
+    );
+    ssh(&[&alias, "true"]).expect_code(0);
+    ssh(&["-O", "check", &alias]).expect_code(0);
+    assert_eq!(
+        std::fs::read_dir(&masters).unwrap().count(),
+        0,
+        "the connection is shared by the user's own path"
+    );
 }

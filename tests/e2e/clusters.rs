@@ -140,6 +140,32 @@ fn a_pod_made_anew_keeps_its_alias_and_its_old_key_is_never_taken_for_the_new_on
 }
 
 #[test]
+fn a_colleagues_seat_in_the_pod_made_anew_is_not_entered_by_the_old_alias() {
+    let ns = Namespace::scratch("colleague");
+    ns.pods(&[pod("app", 1234, 2000)]);
+    let rules = std::fs::read_to_string(observe_rules()).unwrap();
+    let colleague = Person::new(PODBENCH, &ns.kubeconfig_with("colleague", &rules), &ns.cluster.image);
+    let person = person(&ns);
+    let before = person.attach(&["app"]);
+    ns.kubectl(&["delete", "pod", "app", "--wait=true"]).expect_code(0);
+    ns.pods(&[pod("app", 1234, 2000)]);
+    let theirs = colleague.attach(&["app"]);
+    assert_eq!(
+        text(&theirs, "/seat/name"),
+        text(&before, "/seat/name"),
+        "the same way leads to another seat"
+    );
+    let said = person.ssh(&["-S", "none", &alias(&before), "true"]);
+    // Before any key of the person's is offered to it.
+    assert_eq!(said.code, 255, "{said:?}");
+    assert!(said.stderr.contains("Host key verification failed"), "{}", said.stderr);
+    assert!(!said.stderr.contains("Permission denied"), "{}", said.stderr);
+    let after = person.attach(&["app"]);
+    assert_ne!(text(&after, "/seat/name"), text(&theirs, "/seat/name"));
+    assert_eq!(person.ssh(&[&alias(&after), "hostname"]).text(), "app");
+}
+
+#[test]
 fn four_people_attach_to_one_pod_at_once_and_each_gets_a_seat() {
     let ns = Namespace::scratch("four");
     ns.pods(&[pod("app", 1234, 2000)]);

@@ -21,6 +21,7 @@ mod measure;
 mod patch;
 mod probes;
 mod prompt;
+mod proxies;
 mod ptrace;
 mod race;
 mod reconnect;

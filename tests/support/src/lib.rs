@@ -6,6 +6,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr, clippy::indexing_slicing)]
 
 pub mod cluster;
+pub mod connect;
 pub mod namespace;
 pub mod person;
 pub mod pods;

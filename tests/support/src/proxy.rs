@@ -273,7 +273,7 @@ fn provider() -> Arc<rustls::crypto::CryptoProvider> {
     Arc::new(rustls::crypto::ring::default_provider())
 }
 
-fn downstream(own: &rcgen::CertifiedKey<rcgen::KeyPair>) -> ServerConfig {
+pub(crate) fn downstream(own: &rcgen::CertifiedKey<rcgen::KeyPair>) -> ServerConfig {
     let key = PrivateKeyDer::try_from(own.signing_key.serialize_der()).expect("a key");
     let mut config = ServerConfig::builder_with_provider(provider())
         .with_safe_default_protocol_versions()

@@ -13,7 +13,7 @@ use crate::proxy::{Faults, Kind, LOOK, Refusal, Shared, Sink, Way};
 use crate::proxy_lane::Lane;
 
 /// How a connection ends.
-enum End {
+pub(crate) enum End {
     /// As its two ends wanted.
     Closed,
     /// By a reset, which both ends see.
@@ -27,20 +27,20 @@ impl From<io::Error> for End {
 }
 
 /// One end: a socket and the TLS on it.
-struct Side {
-    socket: TcpStream,
-    tls: Connection,
+pub(crate) struct Side {
+    pub(crate) socket: TcpStream,
+    pub(crate) tls: Connection,
 }
 
 impl Side {
-    fn new(socket: TcpStream, tls: Connection) -> io::Result<Self> {
+    pub(crate) fn new(socket: TcpStream, tls: Connection) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
         socket.set_nodelay(true)?;
         Ok(Self { socket, tls })
     }
 
     /// What has come; `None` when nothing more will.
-    fn take(&mut self) -> Result<Option<Vec<u8>>, End> {
+    pub(crate) fn take(&mut self) -> Result<Option<Vec<u8>>, End> {
         let mut ended = false;
         match self.tls.read_tls(&mut self.socket) {
             Ok(0) => ended = true,
@@ -59,12 +59,12 @@ impl Side {
         Ok(if ended && bytes.is_empty() { None } else { Some(bytes) })
     }
 
-    fn give(&mut self, bytes: &[u8]) -> io::Result<()> {
+    pub(crate) fn give(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.tls.writer().write_all(bytes)?;
         self.flush()
     }
 
-    fn flush(&mut self) -> io::Result<()> {
+    pub(crate) fn flush(&mut self) -> io::Result<()> {
         while self.tls.wants_write() {
             match self.tls.write_tls(&mut self.socket) {
                 Ok(_) => {}
@@ -75,7 +75,7 @@ impl Side {
         Ok(())
     }
 
-    fn flags(&self, room: bool) -> PollFlags {
+    pub(crate) fn flags(&self, room: bool) -> PollFlags {
         let mut flags = PollFlags::empty();
         flags.set(PollFlags::IN, room || self.tls.is_handshaking());
         flags.set(PollFlags::OUT, self.tls.wants_write());
@@ -83,7 +83,7 @@ impl Side {
     }
 
     /// Says goodbye and waits a moment for it to leave.
-    fn close(&mut self) {
+    pub(crate) fn close(&mut self) {
         self.tls.send_close_notify();
         let end = Instant::now() + Duration::from_secs(2);
         while self.flush().is_ok() && self.tls.wants_write() && Instant::now() < end {
