@@ -55,3 +55,35 @@ fn a_stanza_without_a_context_is_never_judged_by_another_cluster() {
     let (calls, why) = said("");
     assert!(calls == 1 && why.contains("can't be started"), "{why}");
 }
+
+#[test]
+fn what_is_stale_and_could_not_be_removed_is_not_called_nothing() {
+    let stale = Stale {
+        alias: "a".into(),
+        config: "/x/a.conf".into(),
+        namespace: "demo".into(),
+        pod: "api".into(),
+        seat: "podbench-1".into(),
+        why: "its pod is gone".into(),
+    };
+    let said = |stale: Vec<Stale>| {
+        let report = Clean {
+            schema: wire::CLEAN,
+            dry_run: false,
+            context: String::new(),
+            namespace: "demo".into(),
+            unlisted: None,
+            checked: stale.len(),
+            stale,
+            unchecked: Vec::new(),
+            seats: Vec::new(),
+            removed: Taken::default().into(),
+            calls: crate::report::attach::Calls { kubectl: 1, wall_ms: 1 },
+            warnings: Vec::new(),
+        };
+        wire::clean(&report, Style { width: 80, color: false })
+    };
+    assert!(said(Vec::new()).contains("nothing stale was found"));
+    let one = said(vec![stale]);
+    assert!(one.contains("its pod is gone") && !one.contains("nothing"), "{one}");
+}

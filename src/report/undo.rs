@@ -232,7 +232,7 @@ pub fn clean(clean: &Clean, style: Style) -> String {
     for warning in &clean.warnings {
         page.row("warning", Ink::Warn, warning);
     }
-    if clean.seats.is_empty() && clean.removed.is_empty() {
+    if clean.seats.is_empty() && clean.removed.is_empty() && clean.stale.is_empty() {
         page.row("nothing", Ink::Strong, "stale was found");
     }
     page.finish()

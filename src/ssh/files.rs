@@ -112,7 +112,10 @@ impl Layout {
             Found::Nothing => Ok(String::new()),
             Found::Text(text) => Ok(text),
             Found::Foreign => {
-                Err(Failure::new(Kind::Disk, format!("{} is not a file that podbench wrote", shown(&path))))
+                let word = crate::shell::word(&path.to_string_lossy());
+                let failure =
+                    Failure::new(Kind::Disk, format!("{} is not a file that podbench wrote", shown(&path)));
+                Err(failure.hint(format!("mv {word} {word}.kept")))
             }
         }
     }

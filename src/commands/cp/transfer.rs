@@ -202,7 +202,7 @@ impl Transfer<'_> {
         let parent = to.parent().unwrap_or(Path::new("/"));
         // Removed with all that is in it, whatever comes.
         let beside = Beside::new(parent).map_err(|e| match e.kind() {
-            std::io::ErrorKind::NotFound => {
+            std::io::ErrorKind::NotFound if !parent.is_dir() => {
                 let make = format!("mkdir -p {}", word(&parent.to_string_lossy()));
                 Failure::new(Kind::Disk, format!("there is no folder {}", parent.display())).hint(make)
             }

@@ -110,7 +110,15 @@ pub(in crate::commands) fn ended(
             .because(foreign(session, pod, plan))
             .hint(session.again(&format!("{} --image IMAGE", pod.name())));
     }
-    failure.because(format!("{} may not be a seat image", plan.image)).hint(session.again(pod.name()))
+    let state = pod.container(seat).map(|c| c.state());
+    let why = match state {
+        // An agent ends so when it is asked to.
+        Some(State::Terminated { code: 0, .. }) => {
+            "somebody has ended it, as podbench detach does".to_owned()
+        }
+        _ => format!("{} may not be a seat image", plan.image),
+    };
+    failure.because(why).hint(session.again(pod.name()))
 }
 
 /// The image against the node. Reading nodes is a right that few have.
@@ -178,5 +186,26 @@ mod tests {
         assert!(said(json!(null)).contains("quay.io wants a login: pod api has no pull secret"));
         assert!(said(json!([{"name": "a"}])).contains("one pull secret, a,"));
         assert!(said(json!([{"name": "a"}, {"name": "b"}])).contains("the pull secrets a, b,"));
+    }
+
+    #[test]
+    fn a_seat_that_was_asked_to_end_is_no_reason_to_doubt_its_image() {
+        let said = |code: i64| {
+            let pod = Pod::new(json!({
+                "metadata": {"name": "api", "namespace": "demo", "uid": "u-1"},
+                "spec": {"containers": [{"name": "app"}], "ephemeralContainers": [{"name": "podbench-1"}]},
+                "status": {"ephemeralContainerStatuses": [
+                    {"name": "podbench-1", "state": {"terminated": {"exitCode": code}}}]},
+            }));
+            let (kubectl, _) = crate::kubectl::fake::kubectl(|_, _| crate::kubectl::fake::fails("no logs"));
+            let settings = crate::settings::Settings::bare("/nonexistent");
+            let (cluster, ui) = (crate::settings::Cluster::default(), crate::ui::Ui::new(&settings));
+            let verb = crate::commands::Running::Attach;
+            let session = Session { settings: &settings, cluster: &cluster, kubectl: &kubectl, verb, ui };
+            let failure = Failure::cluster("podbench-1 ended");
+            ended(&session, &pod.unwrap(), &Plan::sample(), "podbench-1", failure).causes.join(" ")
+        };
+        assert!(said(0).contains("somebody has ended it") && !said(0).contains("image"), "{}", said(0));
+        assert!(said(127).contains("may not be a seat image"));
     }
 }
