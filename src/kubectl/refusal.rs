@@ -370,8 +370,9 @@ fn no_container(text: &str) -> Option<Refusal> {
 fn node(text: &str) -> Option<Refusal> {
     const WORDS: [&str; 5] = [
         "error dialing backend",
-        // Over websockets the API server quotes its own request to the kubelet.
-        "error sending request: Post \"https://",
+        // Over websockets the API server quotes its own request to the kubelet. Without the first
+        // three words the request is kubectl's, to the API server.
+        "Internal error occurred: error sending request: Post \"https://",
         "no preferred addresses found",
         "dial unix /run/containerd/containerd.sock",
         "proxy error from ",

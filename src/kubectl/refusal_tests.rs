@@ -1,6 +1,6 @@
 use super::*;
 
-/// Every sample that a live cluster gave (samples/record.sh; `exec-cut`, `exec-reset` and `exec-upgrade` behind the
+/// Every sample that a live cluster gave (samples/record.sh; `exec-cut`, `exec-reset*` and `exec-upgrade` behind the
 /// lossy proxy of tests/support, `exec-https-proxy` by kubectl 1.30.2 behind its forward proxy), and the kind that it is.
 pub(super) const SAMPLES: &[(&str, &str, &str)] = &[
     ("rbac", "rbac-get", include_str!("samples/rbac-get.txt")),
@@ -47,6 +47,7 @@ pub(super) const SAMPLES: &[(&str, &str, &str)] = &[
     ("cut", "exec-cut", include_str!("samples/exec-cut.txt")),
     ("cut", "exec-cut-1.32", include_str!("samples/exec-cut-1.32.txt")),
     ("unreachable", "exec-reset", include_str!("samples/exec-reset.txt")),
+    ("unreachable", "exec-reset-spdy", include_str!("samples/exec-reset-spdy.txt")),
 ];
 
 pub(super) fn kind(refusal: &Refusal) -> &'static str {

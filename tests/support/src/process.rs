@@ -1,9 +1,9 @@
 //! Processes with a deadline.
 
-use std::io::{Read as _, Write as _};
+use std::io::{Read, Write as _};
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Command, Stdio};
-use std::sync::mpsc;
+use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
 /// What a process printed and how it ended.
@@ -53,19 +53,9 @@ pub fn run_with(mut command: Command, input: &[u8], limit: Duration) -> Ran {
     let input = input.to_vec();
     // A child that ends without reading its input breaks the pipe, which is no fault of the test.
     std::thread::spawn(move || drop(stdin.write_all(&input)));
-    let (mut out, mut err) = (child.stdout.take().unwrap(), child.stderr.take().unwrap());
-    let (send, done) = mpsc::channel();
-    let send_err = send.clone();
-    std::thread::spawn(move || {
-        let mut bytes = Vec::new();
-        let _ = out.read_to_end(&mut bytes);
-        let _ = send.send((true, bytes));
-    });
-    std::thread::spawn(move || {
-        let mut bytes = Vec::new();
-        let _ = err.read_to_end(&mut bytes);
-        let _ = send_err.send((false, bytes));
-    });
+    let (done, ended) = mpsc::channel();
+    let stdout = keep(child.stdout.take().unwrap(), done.clone());
+    let stderr = keep(child.stderr.take().unwrap(), done);
     let end = std::time::Instant::now() + limit;
     let mut late = false;
     let status = loop {
@@ -79,21 +69,27 @@ pub fn run_with(mut command: Command, input: &[u8], limit: Duration) -> Ran {
         }
         std::thread::sleep(Duration::from_millis(5));
     };
-    let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
     for _ in 0..2 {
-        // A grandchild may hold a pipe open: what has come by now is enough.
-        match done.recv_timeout(Duration::from_secs(2)) {
-            Ok((true, bytes)) => stdout = bytes,
-            Ok((false, bytes)) => stderr = bytes,
-            Err(_) => break,
-        }
+        // A grandchild may hold a pipe open: what has come by then is enough.
+        let _ = ended.recv_timeout(Duration::from_secs(2));
     }
     let code = if late { 124 } else { status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0)) };
-    Ran {
-        code,
-        stdout: String::from_utf8_lossy(&stdout).into_owned(),
-        stderr: String::from_utf8_lossy(&stderr).into_owned(),
-    }
+    let text = |kept: &Mutex<Vec<u8>>| String::from_utf8_lossy(&kept.lock().unwrap()).into_owned();
+    Ran { code, stdout: text(&stdout), stderr: text(&stderr) }
+}
+
+/// Reads on in the background; what has come so far is there at any time, and `done` hears of the end.
+fn keep(mut from: impl Read + Send + 'static, done: mpsc::Sender<()>) -> Arc<Mutex<Vec<u8>>> {
+    let kept = Arc::new(Mutex::new(Vec::new()));
+    let into = Arc::clone(&kept);
+    std::thread::spawn(move || {
+        let mut piece = [0; 8192];
+        while let Ok(length @ 1..) = from.read(&mut piece) {
+            into.lock().unwrap().extend_from_slice(&piece[..length]);
+        }
+        let _ = done.send(());
+    });
+    kept
 }
 
 /// Runs it to its end with nothing on stdin, for at most two minutes.
