@@ -7,7 +7,7 @@ use super::{Answer, Done, Session, assemble, explain, pick};
 use crate::cli;
 use crate::error::Failure;
 use crate::kubectl::Error;
-use crate::pod::target;
+use crate::pod::{Kind, Pod, target};
 use crate::report::attach as wire;
 use crate::seat::inventory::{Caller, Inventory};
 use crate::seat::measure::{Question, Unmeasured, measure};
@@ -69,7 +69,13 @@ pub(super) fn nothing_runs(
         .of_caller_beside(target, &caller)
         .filter_map(|seat| Some(format!("{} isn't used: {}", seat.name, seat.untrusted.as_ref()?)))
         .fold(failure, Failure::because)
-        .hint(session.verb("attach", pod))
+        .hint(session.verb("attach", &beside(&picked.pod, target)))
+}
+
+/// A pod and a container of it as words of attach's, with the container only where there are several.
+fn beside(pod: &Pod, target: &str) -> String {
+    let several = pod.containers().iter().filter(|c| c.kind != Kind::Ephemeral).count() > 1;
+    if several { format!("{} -c {target}", pod.name()) } else { pod.name().to_owned() }
 }
 
 /// Measures a seat that runs, lets the key in, and writes or prints its stanza.

@@ -412,6 +412,11 @@ fn refused(refusal: &Refusal) -> Failure {
             let failure = rbac_hints(failure.because("RBAC: a role that grants it is missing"), right);
             Failure { lacks: Some(Box::new(right.clone())), ..failure }
         }
+        Refusal::Unreachable(words) if words.starts_with(refusal::NO_PROXY) => failure
+            .because("the proxy in front of the API server can't be reached")
+            .because("HTTPS_PROXY, https_proxy or the kubeconfig's proxy-url names it")
+            .hint("env | grep -i _proxy")
+            .line(Line::bare(&["config", "view", "--minify"])),
         Refusal::Unreachable(_) => {
             failure.because("the API server can't be reached").line(Line::bare(&["version"]))
         }

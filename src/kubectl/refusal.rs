@@ -107,8 +107,23 @@ const MOST: usize = 6000;
 #[must_use]
 pub fn refusal(stderr: &str) -> Option<Refusal> {
     let text = &words(stderr);
-    PARSERS.iter().find_map(|parse| parse(text)).or_else(|| forbidden(text))
+    let refusal = PARSERS.iter().find_map(|parse| parse(text)).or_else(|| forbidden(text))?;
+    Some(match (refusal, proxy(stderr)) {
+        // Of a dead proxy kubectl's last words speak as of the server; its log knows better.
+        (Refusal::Unreachable(_), Some(proxy)) => Refusal::Unreachable(proxy),
+        (refusal, _) => refusal,
+    })
 }
+
+/// What Go says of a proxy that it couldn't connect to, from kubectl's words or its log lines.
+fn proxy(stderr: &str) -> Option<String> {
+    let at = stderr.find(NO_PROXY)?;
+    let clause = stderr[at..].split(['"', '\n']).next()?;
+    Some(escape_lines(clause.trim(), MOST))
+}
+
+/// How Go begins what it says of a proxy that it couldn't connect to.
+pub const NO_PROXY: &str = "proxyconnect tcp: ";
 
 /// Reads the stderr of a failed exec. The program in the pod writes there too, and isn't believed:
 /// only the last line is kubectl's, and where the program ended by itself kubectl says so at its end,

@@ -34,6 +34,7 @@ pub(super) const SAMPLES: &[(&str, &str, &str)] = &[
     ("kubeconfig", "no-kubeconfig", include_str!("samples/no-kubeconfig.txt")),
     ("unreachable", "unreachable-refused", include_str!("samples/unreachable-refused.txt")),
     ("unreachable", "unreachable-name", include_str!("samples/unreachable-name.txt")),
+    ("unreachable", "proxy-dead", include_str!("samples/proxy-dead.txt")),
     ("unreachable", "unreachable-tls", include_str!("samples/unreachable-tls.txt")),
     ("slow", "unreachable-silent", include_str!("samples/unreachable-silent.txt")),
     ("no-program", "exec-no-program", include_str!("samples/exec-no-program.txt")),
@@ -153,6 +154,12 @@ fn a_uid_that_a_policy_would_allow_is_found_in_its_words() {
     for (_, name, sample) in SAMPLES {
         assert_eq!(allowed_uid(&words(sample)), None, "{name}");
     }
+}
+
+#[test]
+fn of_a_dead_proxy_the_proxy_is_named_and_not_the_server() {
+    let said = refusal(include_str!("samples/proxy-dead.txt")).unwrap().words();
+    assert_eq!(said, "proxyconnect tcp: dial tcp 127.0.0.1:1: connect: connection refused");
 }
 
 #[test]

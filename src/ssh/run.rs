@@ -59,6 +59,7 @@ impl OpenSsh {
         let program: PathBuf = found.map_err(|_| {
             Failure::input(format!("{name} is not on PATH"))
                 .because("podbench logs in with your own OpenSSH client")
+                .because("install the package openssh-client or openssh-clients, or add its folder to PATH")
         })?;
         Ok(Real { program, env: Vec::new(), interrupt })
     }

@@ -57,10 +57,16 @@ fn a_proxy_in_the_environment_is_used_and_the_stanza_keeps_it() {
         goes_through(&person, &proxy, &asked);
         person.env.pop();
     }
-    // One that is gone is no way around it. kubectl's words are about the server.
+    // One that is gone is no way around it. With what kubectl has learnt of the server kept, its words
+    // are about the server alone.
     person.env.push(("HTTPS_PROXY".into(), "http://127.0.0.1:1".into()));
     let said = person.podbench(&["attach", "app"]).expect_code(2);
     assert!(said.stderr.contains("the API server can't be reached"), "{}", said.stderr);
+    std::fs::remove_dir_all(person.home().join(".kube/cache")).unwrap();
+    let said = person.podbench(&["attach", "app"]).expect_code(2);
+    for words in ["127.0.0.1:1: connect: connection refused", "the proxy in front of", "HTTPS_PROXY"] {
+        assert!(said.stderr.contains(words), "{words}: {}", said.stderr);
+    }
 }
 
 #[test]

@@ -185,6 +185,7 @@ kubectl delete -f /tmp/core-samples.map >/dev/null
 # servers that can't be reached
 keep unreachable-refused kubectl --server=http://127.0.0.1:1 -n $A get pod api
 keep unreachable-name kubectl --server=https://no.such.host.invalid -n $A get pod api
+keep proxy-dead env HTTPS_PROXY=http://127.0.0.1:1 kubectl --server=https://10.1.2.3:6443 -n $A get pod api
 keep unreachable-tls kubectl --certificate-authority=/etc/ssl/certs/ca-certificates.crt -n $A get pod api
 keep no-kubeconfig env -u KUBECONFIG HOME=/nonexistent kubectl get pod api
 keep no-context kubectl --context=nonesuch get pod api
