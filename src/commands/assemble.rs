@@ -74,6 +74,8 @@ impl Report<'_> {
             warnings
                 .push(format!("{seat} keeps the reason it was landed with ({kept}): `{asked}` isn't stored"));
         }
+        let named = |m| wire::blockers(m, self.picked.pod.name(), self.picked.pod.namespace());
+        let blockers = m.map(named).unwrap_or_default();
         let exec = session.kubectl.enter(self.picked.pod.namespace(), self.picked.pod.name(), &seat);
         let target = m.and_then(|m| m.target.as_ref());
         let text = |s: &str| (!s.is_empty()).then(|| s.to_owned());
@@ -109,9 +111,8 @@ impl Report<'_> {
                 cap_eff: m.and_then(|m| m.seat.cap_eff.value().copied()),
             },
             supports: supports(self.measured.as_ref().map(|m| *m).map_err(String::as_str), &self.ssh, &exec),
-            blocker: m
-                .and_then(oracle::primary)
-                .map(|b| wire::of_pod(b, self.picked.pod.name(), self.picked.pod.namespace())),
+            blocker: blockers.first().cloned(),
+            blockers,
             measurement: m.cloned(),
             ssh: self.ssh,
             resized: None,

@@ -3,7 +3,7 @@
 
 use podbench_contract::ids::{Gid, Uid};
 use podbench_contract::measurement::{Caps, Measurement};
-use podbench_contract::oracle::Blocker;
+use podbench_contract::oracle::{self, Blocker};
 use podbench_contract::rung::Rung;
 use serde::{Deserialize, Serialize};
 
@@ -32,8 +32,10 @@ pub struct Attach {
     pub rung: RungFacts,
     /// What works from it.
     pub supports: Supports,
-    /// What stands between the seat and a live attach.
+    /// What stands between the seat and a live attach: the first of `blockers`.
     pub blocker: Option<Blocker>,
+    /// That one and each that would bite once those before it are lifted.
+    pub blockers: Vec<Blocker>,
     /// The raw readings, where there was a measurement.
     pub measurement: Option<Measurement>,
     /// How to get in by ssh.
@@ -310,10 +312,14 @@ pub struct Share {
     pub limit: String,
 }
 
-/// The same blocker with the pod's name and namespace in its commands: who judges readings doesn't
-/// know them, and writes `POD`.
+/// Every blocker of these readings, with the pod's name and namespace in its commands.
 #[must_use]
-pub fn of_pod(blocker: Blocker, pod: &str, namespace: &str) -> Blocker {
+pub fn blockers(m: &Measurement, pod: &str, namespace: &str) -> Vec<Blocker> {
+    oracle::blockers(m).into_iter().map(|b| of_pod(b, pod, namespace)).collect()
+}
+
+/// Who judges readings doesn't know the pod, and writes `POD`.
+pub(super) fn of_pod(blocker: Blocker, pod: &str, namespace: &str) -> Blocker {
     let named = if namespace.is_empty() { pod.to_owned() } else { format!("{pod} -n {namespace}") };
     let words: Vec<&str> =
         blocker.remedy.split(' ').map(|word| if word == "POD" { &named } else { word }).collect();

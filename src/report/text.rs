@@ -2,12 +2,9 @@
 //! rest, what to type next. Rendered from the JSON value and from nothing else.
 
 use podbench_contract::measurement::{Caps, Measurement, Memory, Node};
-use podbench_contract::oracle;
 use podbench_contract::reading::{Attempt, Errno, Reading};
 
-use super::attach::{
-    Attach, Channel, Outcome, ResizeState, Resized, RungFacts, Step, Support, Target, of_pod,
-};
+use super::attach::{Attach, Channel, Outcome, ResizeState, Resized, RungFacts, Step, Support, Target};
 use super::style::{Ink, LABEL, Page, Style, clean};
 use crate::shell::word;
 
@@ -206,20 +203,18 @@ fn is_command(text: &str) -> bool {
 }
 
 fn blockers(page: &mut Page, report: &Attach) {
-    let Some(first) = &report.blocker else { return };
-    page.gap();
-    page.row("blocker", Ink::Bad, &format!("{}: {}", first.kind, first.detail));
-    page.hang(&" ".repeat(LABEL), LABEL, &format!("what lifts it: {}", first.remedy));
-    // Lifting the first is not enough where another stands behind it.
-    let more = report.measurement.as_ref().map(oracle::blockers).unwrap_or_default();
-    for next in more
-        .into_iter()
-        .filter(|b| b.kind != first.kind)
-        .map(|b| of_pod(b, &report.pod.name, &report.namespace))
-    {
-        let (label, ink) = if next.certain { ("and", Ink::Bad) } else { ("perhaps", Ink::Warn) };
-        page.row(label, ink, &format!("{}: {}", next.kind, next.detail));
-        page.hang(&" ".repeat(LABEL), LABEL, &format!("what lifts it: {}", next.remedy));
+    for (n, blocker) in report.blockers.iter().enumerate() {
+        // Lifting the first is not enough where another stands behind it.
+        let (label, ink) = match (n, blocker.certain) {
+            (0, _) => ("blocker", Ink::Bad),
+            (_, true) => ("and", Ink::Bad),
+            (_, false) => ("perhaps", Ink::Warn),
+        };
+        if n == 0 {
+            page.gap();
+        }
+        page.row(label, ink, &format!("{}: {}", blocker.kind, blocker.detail));
+        page.hang(&" ".repeat(LABEL), LABEL, &format!("what lifts it: {}", blocker.remedy));
     }
 }
 

@@ -44,7 +44,7 @@ picture() {
 
 # processes: PID and start time of everything that this cluster runs.
 processes() {
-  { for n in $(seq "$NODES"); do node_pid "$n"; done; cat "$STATE"/run/apiproxy*.pid; } 2>/dev/null >"$WORK/roots" || true
+  { for n in $(seq "$VM_NODE"); do node_pid "$n"; done; cat "$STATE"/run/apiproxy*.pid; } 2>/dev/null >"$WORK/roots" || true
   ps -eo pid=,ppid= | awk -v roots="$(xargs <"$WORK/roots")" '
     BEGIN { split(roots, r, " "); for (i in r) ours[r[i]] = 1 }
     { parent[$1] = $2 }
@@ -84,6 +84,7 @@ compare() {
 
 picture "$WORK/before"
 "$CLUSTER_HOME/up.sh"
+"$CLUSTER_HOME/vm/up.sh" "$BIN"/images/*.tar
 "$CLUSTER_HOME/zoo.sh" leak static userns web shared-pid >/dev/null
 kube -n leak apply -f - >/dev/null <<'P'
 apiVersion: networking.k8s.io/v1
@@ -96,7 +97,7 @@ wait_for 10 sh -c "nsenter -t $(node_pid 1) -n ipset list -name | grep -q KUBE"
 "$CLUSTER_HOME/faults.sh" proxy $((FIRST_PORT + 10000)) >/dev/null
 processes >"$WORK/processes"
 "$CLUSTER_HOME/down.sh"
-compare "a cluster with pods"
+compare "a cluster with pods and the VM node"
 
 (setsid "$CLUSTER_HOME/up.sh" >/dev/null 2>&1 & echo $! >"$WORK/starter")
 starter=$(cat "$WORK/starter")

@@ -42,7 +42,7 @@ healthy() {
 
 nodes_ready() {
   local ready
-  ready=$(kube get nodes --request-timeout=5s -o jsonpath='{range .items[*]}{.status.conditions[?(@.type=="Ready")].status} {end}' 2>/dev/null) || return 1
+  ready=$(kube get nodes $(seq -f 'node%g' "$NODES") --request-timeout=5s -o jsonpath='{range .items[*]}{.status.conditions[?(@.type=="Ready")].status} {end}' 2>/dev/null) || return 1
   [ "$(grep -ow True <<<"$ready" | wc -l)" = "$NODES" ]
 }
 
@@ -143,7 +143,7 @@ say "API server"
 start_controllers
 for n in $(seq "$NODES"); do start_kubelet "$n"; done
 kube apply --server-side -f "$CLUSTER_HOME/manifests/base.yaml" >>"$STATE/log/apply.log"
-for n in $(seq "$NODES"); do start_node_network "$n"; done
+for n in $(seq "$NODES"); do { start_proxy "$n" && start_netpol "$n"; }; done
 wait_for 30 nodes_ready || { echo "the nodes don't get ready" >&2; exit 1; }
 say "nodes Ready"
 kube wait -n default --for=create sa/default --timeout=20s >/dev/null

@@ -32,5 +32,6 @@ mod startup;
 mod terminal;
 mod transport;
 mod undo;
+mod vm_node;
 mod wait_start;
 mod world;

@@ -3,8 +3,7 @@
 # QEMU, two kernels, the compilers of AppArmor and SELinux policies. Prints the folder they lie in.
 #
 # Nothing is installed: the packages are unpacked, with the C library that they were built for, into
-# $PODBENCH_CACHE/kernel, under a digest of this script, the lock and the policies. Which archive they
-# come from is the machine's own business: apt asks where it always asks.
+# $PODBENCH_CACHE/kernel, under a digest of this script, the lock and the policies.
 #
 #   packages.sh         fetch and unpack what is missing
 #   packages.sh --pin   write the lock anew, with the versions that apt offers today
@@ -18,25 +17,15 @@ say() { printf 'kernel: %s\n' "$*" >&2; }
 
 [ "$(uname -m)" = x86_64 ] || { say "the rig's kernels are x86_64's, and this machine is $(uname -m)"; exit 1; }
 command -v apt-get >/dev/null || { say "the rig's programs are Debian packages, and there is no apt-get here"; exit 1; }
-
-apt_download() { apt-get download -qq -o APT::Sandbox::User=root "$@" >/dev/null; }
+# shellcheck source=../cluster/lib/debs.sh
+. "$here/../cluster/lib/debs.sh"
 
 if [ "${1:-}" = --pin ]; then
-  work=$(mktemp -d)
-  trap 'rm -rf "$work"' EXIT
-  cd "$work"
-  grep -v '^#' "$lock" | cut -d' ' -f1 | xargs apt-get download -qq -o APT::Sandbox::User=root >&2
-  {
-    sed -n '/^#/p' "$lock"
-    for deb in *.deb; do
-      echo "$(dpkg-deb -W --showformat='${Package} ${Version}' "$deb") $(sha256sum <"$deb" | cut -d' ' -f1)"
-    done | LC_ALL=C sort
-  } >"$lock.new"
-  mv "$lock.new" "$lock"
+  pin "$lock"
   exit
 fi
 
-key=$(cd "$here" && sha256sum packages.sh packages.lock policy/* | sha256sum | cut -c1-32)
+key=$(cd "$here" && sha256sum packages.sh packages.lock policy/* ../cluster/lib/debs.sh | sha256sum | cut -c1-32)
 home=$cache/$key
 if [ -e "$home/done" ]; then
   touch "$home"
@@ -54,30 +43,15 @@ trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM
 mkdir "$work"/{debs,root}
 
-pinned() { grep -v '^#' "$lock"; }
-say "fetching $(pinned | wc -l) packages"
-(cd "$work/debs" && {
-  pinned | awk '{ print $1 "=" $2 }' | xargs apt-get download -qq -o APT::Sandbox::User=root >/dev/null 2>&1 ||
-    {
-      apt-get update -qq >&2
-      # An archive drops what it has replaced. What apt vouches for is taken then, and said.
-      while read -r name version _; do
-        [ -n "$(find . -name "${name}_*" -print -quit)" ] || apt_download "$name=$version" 2>/dev/null || {
-          say "$name $version is no longer offered: taking what is (packages.sh --pin writes a new lock)"
-          apt_download "$name"
-        }
-      done
-    } < <(pinned)
-})
-while read -r name version digest; do
-  deb=$(find "$work/debs" -name "${name}_*" -print -quit)
-  [ "$(dpkg-deb -f "$deb" Version)" != "$version" ] || sha256sum --quiet -c <<<"$digest  $deb" >&2 ||
-    { say "$name $version isn't the package that was pinned"; exit 1; }
+say "fetching $(pinned "$lock" | wc -l) packages"
+fetch_pinned "$lock" "$work/debs"
+for deb in "$work"/debs/*.deb; do
+  name=$(dpkg-deb -f "$deb" Package)
   case $name in
     linux-image-*) dpkg-deb --fsys-tarfile "$deb" | tar -x -C "$work/root" ./boot --wildcards --exclude='./boot/System.map*' ;;
     *) dpkg-deb -x "$deb" "$work/root" ;;
   esac
-done < <(pinned)
+done
 rm -rf "$work/debs" "$work/root/usr/share/doc" "$work/root/usr/share/man" "$work/root/usr/share/locale"
 
 # A program with its own loader and libraries: the machine's C library may be another.

@@ -1,9 +1,10 @@
 use podbench_contract::ids::{Gid, Uid};
 use podbench_contract::measurement::{By, Ids, Process};
+use podbench_contract::oracle;
 use podbench_contract::rung::Rung;
 
 use super::*;
-use crate::report::attach::{Calls, Pod, SCHEMA, Seat, Ssh};
+use crate::report::attach::{Calls, Pod, SCHEMA, Seat, Ssh, blockers, of_pod};
 use crate::report::supports::supports;
 use crate::report::warnings::{Known, warnings};
 
@@ -58,6 +59,7 @@ pub(crate) fn step(rung: Rung, outcome: Outcome, channel: Channel, reason: &str)
 /// The report that attach would make of it.
 pub(crate) fn report(m: Option<Measurement>, ladder: Vec<Step>, ssh: Ssh) -> Attach {
     let name = ladder.last().map_or(Rung::Degraded, |s| s.rung);
+    let blockers = m.as_ref().map(|m| blockers(m, "api-7d9f", "demo")).unwrap_or_default();
     Attach {
         schema: SCHEMA.into(),
         context: "kind-a".into(),
@@ -89,7 +91,8 @@ pub(crate) fn report(m: Option<Measurement>, ladder: Vec<Step>, ssh: Ssh) -> Att
             cap_eff: m.as_ref().and_then(|m| m.seat.cap_eff.value().copied()),
         },
         supports: supports(m.as_ref().ok_or("the seat didn't answer within 10 s"), &ssh, EXEC),
-        blocker: m.as_ref().and_then(oracle::primary).map(|b| of_pod(b, "api-7d9f", "demo")),
+        blocker: blockers.first().cloned(),
+        blockers,
         warnings: warnings(m.as_ref(), &Known { rung: name, host_network: false, version: "0.1.0" }),
         measurement: m,
         ssh,
@@ -221,13 +224,13 @@ fn no_line_is_too_wide_and_no_hostile_text_reaches_the_terminal() {
     report.seat.version = Some(evil.clone());
     report.warnings = vec![evil.clone(); 2];
     report.supports.live_attach.why = evil.clone();
-    report.blocker = Some(oracle::Blocker {
+    report.blockers = vec![oracle::Blocker {
         kind: oracle::Kind::Lsm,
         detail: evil.clone(),
         remedy: evil,
         who: Vec::new(),
         certain: true,
-    });
+    }];
     for width in [40, 60, 80] {
         let text = rendered(&report, Style { width, color: false });
         for line in text.lines() {
@@ -311,9 +314,7 @@ fn what_may_stand_behind_the_first_blocker_is_told_as_perhaps() {
         target.label = Reading::Read("unconfined".into());
     }
     m.probes.seize = Attempt::Errno(Errno::EPERM);
-    let mut report = report(Some(m.clone()), Vec::new(), Ssh::none("none", None));
-    report.blocker = oracle::primary(&m);
-    let text = attach(&report, PLAIN);
+    let text = attach(&report(Some(m), Vec::new(), Ssh::none("none", None)), PLAIN);
     assert!(text.contains("\nblocker capability: "), "{text}");
     assert!(text.contains("\nperhaps lsm: ") && !text.contains("\nand     lsm"), "{text}");
 }

@@ -78,6 +78,7 @@ syncFrequency: 10s
 fileCheckFrequency: 1h
 shutdownGracePeriod: 0s
 K
+[ "$N" != "$VM_NODE" ] || echo 'registerWithTaints: [{key: podbench.test/vm, value: "true", effect: NoSchedule}]' >>"$ETC/kubelet.yaml"
 
 cat >"$ETC/kube-proxy.yaml" <<K
 apiVersion: kubeproxy.config.k8s.io/v1alpha1

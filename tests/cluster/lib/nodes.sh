@@ -11,6 +11,13 @@ is_node_init() {
     tr '\0' '\n' <"/proc/$1/cmdline" 2>/dev/null | grep -qxF -- "$STATE/node$2"
 }
 
+# first_child PID: the process it forked first.
+first_child() {
+  local child
+  child=$(cat "/proc/$1/task/$1/children")
+  [ -n "$child" ] && echo "${child%% *}"
+}
+
 # in_node N COMMAND...: in all of node N's namespaces, and in nobody else's: a
 # PID file may be older than the machine's last start. PATH begins with our own
 # programs: the distribution's shim or runc must not be found first.

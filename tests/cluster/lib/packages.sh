@@ -6,7 +6,7 @@ NEEDED=(
   /usr/lib/cni/ptp:containernetworking-plugins
   iptables:iptables nft:nftables ipset:ipset ip:iproute2 nsenter:util-linux
   openssl:openssl gcc:gcc pkg-config:pkg-config /usr/include/seccomp.h:libseccomp-dev
-  /usr/include/stdlib.h:libc6-dev python3:python3 ps:procps ssh:openssh-client flock:util-linux /etc/ssl/certs/ca-certificates.crt:ca-certificates
+  /usr/include/stdlib.h:libc6-dev python3:python3 ps:procps ssh:openssh-client flock:util-linux mke2fs:e2fsprogs /etc/ssl/certs/ca-certificates.crt:ca-certificates
 )
 
 # missing_packages: a line each. It looks at the files, so that a machine that

@@ -6,7 +6,7 @@ set -euo pipefail
 PORT=$1
 mkdir -p "$STATE/pki" && cd "$STATE/pki"
 umask 077
-WANTED="nodes=$NODES port=$PORT"
+WANTED="nodes=$VM_NODE port=$PORT"
 [ "$(cat made 2>/dev/null)" != "$WANTED" ] || exit 0
 
 key() { openssl ecparam -name prime256v1 -genkey -noout -out "$1.key"; }
@@ -51,11 +51,11 @@ certificate ca controllers /CN=system:kube-controller-manager
 certificate ca scheduler /CN=system:kube-scheduler
 certificate ca kube-proxy /CN=system:kube-proxy
 certificate ca netpol /CN=netpol
-for n in $(seq "$NODES"); do
+for n in $(seq "$VM_NODE"); do
   certificate ca "node$n" "/O=system:nodes/CN=system:node:node$n" "DNS:node$n,IP:$NODE_NET.$n,IP:127.0.0.1"
 done
 
-for user in admin controllers scheduler kube-proxy netpol $(seq -f 'node%g' "$NODES"); do
+for user in admin controllers scheduler kube-proxy netpol $(seq -f 'node%g' "$VM_NODE"); do
   kubeconfig "$user.conf" "$user" "https://$NODE_NET.1:6443" # for use inside the nodes
 done
 kubeconfig "$ADMIN" admin "https://127.0.0.1:$PORT"          # for use on the machine

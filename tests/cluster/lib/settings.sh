@@ -26,6 +26,7 @@ MARK=$STATE/podbench-cluster  # this folder is ours: nothing else is ever remove
 BIN=$STATE/bin                # link to the programs this cluster was started with
 ADMIN=$STATE/admin.conf       # kubeconfig of the machine's side
 NODES=2
+VM_NODE=3                     # the one that vm/up.sh adds, on a kernel of its own
 
 # These exist in the nodes' network namespaces alone: they clash neither with
 # the machine's addresses nor with another cluster's.

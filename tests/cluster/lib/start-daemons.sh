@@ -52,8 +52,11 @@ start_kubelet() { # N
     --root-dir /var/lib/kubelet --cert-dir /var/lib/kubelet/pki --hostname-override "node$1" --node-ip "$NODE_NET.$1"
 }
 
-start_node_network() { # N
+start_proxy() { # N
   daemon "$1" kube-proxy $OPT/kube-proxy --config $ETC/kube-proxy.yaml --hostname-override "node$1"
+}
+
+start_netpol() { # N
   daemon "$1" netpol $OPT/netpol --kubeconfig $PKI/netpol.conf --hostname-override "node$1" \
     --service-cluster-ip-range "$SERVICE_NET.0.0/16" --health-port 0 --metrics-port 0
 }

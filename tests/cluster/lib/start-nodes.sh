@@ -3,16 +3,15 @@
 # shellcheck shell=bash
 
 start_node() { # N
-  local node=${STATE:?}/node$1 init child=
+  local node=${STATE:?}/node$1 init child
   rm -rf "${node:?}"/{etcd,kubelet,etc} "$STATE/log/node$1"
   "$LIB/node-config.sh" "$1"
   make_cgroups "$1"
   setsid unshare --fork --pid --mount --net --uts --ipc "$LIB/node-init.sh" "$1" "$node" \
     </dev/null >"$STATE/log/node$1-init.log" 2>&1 9>&- &
   init=$!
-  # shellcheck disable=SC2317 # run by wait_for
-  has_child() { child=$(cat "/proc/$init/task/$init/children") && child=${child// /} && [ -n "$child" ]; }
-  wait_for 5 has_child
+  wait_for 5 first_child "$init"
+  child=$(first_child "$init")
   echo "$child" >"$STATE/run/node$1.pid"
   wait_for 10 test -e "/proc/$child/root/run/node-ready" ||
     { cat "$STATE/log/node$1-init.log" >&2; return 1; }
