@@ -254,6 +254,8 @@ pub struct Probes {
     pub nobody: Attempt,
     /// `PTRACE_SEIZE` of a child of the probe's own.
     pub child: Attempt,
+    /// A raw `AF_PACKET` socket, with which traffic is captured; nothing is read from it.
+    pub packets: Attempt,
     /// Reads of the target's `/proc` files.
     pub reads: Reads,
 }

@@ -25,17 +25,26 @@ pub fn deny_ptrace(ns: &Namespace) -> &'static str {
     NAME
 }
 
+/// What somebody in this seat can really read of the target.
+fn reads(ns: &Namespace, pod: &str, report: &Value) -> bool {
+    let proc = format!("/proc/{}", number(report, "/target/pid"));
+    let script = format!("ls {proc}/root/ && head -c 1 {proc}/maps && head -c 1 {proc}/environ");
+    ns.exec(pod, text(report, "/seat/name"), &["sh", "-c", &script]).code == 0
+}
+
 /// Does a debugger in this seat really attach?
 fn attaches(ns: &Namespace, pod: &str, report: &Value) -> bool {
     let gdb = format!("gdb -q -nx -batch -ex 'attach {}' -ex detach 2>&1", number(report, "/target/pid"));
     ns.exec(pod, text(report, "/seat/name"), &["sh", "-c", &gdb]).stdout.contains("detached")
 }
 
-/// The rung that was landed and the blockers, after a debugger got what the report's word on attaching is.
+/// The rung that was landed and the blockers, after a debugger and a reader got what the report said.
 pub fn judged(ns: &Namespace, person: &Person, pod: &str, args: &[&str]) -> String {
     let report = person.attach(&[&[pod, "--new", "--no-correct-ids"], args].concat());
     let works = attaches(ns, pod, &report);
     assert_eq!(report.pointer("/supports/liveAttach/ok"), Some(&works.into()), "{pod} {args:?}: {report:#}");
+    let read = report.pointer("/supports/readOnly/ok");
+    assert_eq!(read, Some(&reads(ns, pod, &report).into()), "{pod} {args:?}: {report:#}");
     let blockers: Vec<&str> =
         report["blockers"].as_array().unwrap().iter().map(|blocker| text(blocker, "/kind")).collect();
     assert_eq!(works, blockers.is_empty(), "{pod} {args:?}: {report:#}");
@@ -87,6 +96,25 @@ fn each_kind_of_target_is_judged_from_each_rung_as_a_debugger_finds_it() {
     let expected: Vec<String> =
         table.iter().map(|(pod, rung, what)| format!("{pod} {rung}: {what}")).collect();
     assert_eq!(found, expected);
+}
+
+/// `/proc` has no reading for it: a socket is opened, as tcpdump would.
+#[test]
+fn a_seat_that_may_capture_traffic_is_told_from_one_that_may_not() {
+    let ns = Namespace::scratch("packets");
+    ns.zoo(&["odd-ids"]);
+    let person = person(&ns);
+    let capture = "gdb -q -nx -batch -ex 'python import socket; socket.socket(socket.AF_PACKET, socket.SOCK_RAW); print(\"captures\")' 2>&1";
+    for (rung, packets, word) in
+        [("full", true, "packet socket ok"), ("degraded", false, "packet socket EPERM")]
+    {
+        let report = person.attach(&["odd-ids", "--new", "--max-rung", rung]);
+        let seat = text(&report, "/seat/name");
+        let said = ns.exec("odd-ids", seat, &["sh", "-c", capture]).stdout;
+        assert_eq!(said.contains("captures"), packets, "{rung}: {said}");
+        let told = ns.exec("odd-ids", seat, &["podbench", "capreport"]).stdout;
+        assert!(told.contains(word), "{rung}: {told}");
+    }
 }
 
 #[test]

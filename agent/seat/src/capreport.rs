@@ -102,6 +102,7 @@ fn words(m: &Measurement, verdict: Verdict) -> String {
     let r = &p.reads;
     row("reads", &format!("root {}, maps {}, environ {}, mem {}", r.root, r.maps, r.environ, r.mem));
     row("", &format!("cmdline {}, status {}, fd {}, exe {}", r.cmdline, r.status, r.fd, r.exe));
+    row("capture", &format!("packet socket {}", p.packets));
     row("node", &node(&m.node));
     row("debugger", &debuggers(&m.debuggers));
     for (n, blocker) in oracle::blockers(m).iter().enumerate() {

@@ -45,6 +45,8 @@ pub(crate) enum Verb {
     ProbeSeize(i32),
     /// Hidden: `PTRACE_SEIZE` a child of one's own.
     ProbeChild,
+    /// Hidden: open a packet socket.
+    ProbePackets,
     /// Hidden: be that child.
     ProbeHold,
 }
@@ -206,6 +208,7 @@ fn parse_verb(verb: &str, args: &mut lexopt::Parser) -> Result<Verb, lexopt::Err
             alone(args, Verb::ProbeSeize(pid), HELP)
         }
         "probe-child" => alone(args, Verb::ProbeChild, HELP),
+        "probe-packets" => alone(args, Verb::ProbePackets, HELP),
         "probe-hold" => alone(args, Verb::ProbeHold, HELP),
         "check" => {
             let (runtime, login) = (args.value()?.string()?, args.value()?.string()?);

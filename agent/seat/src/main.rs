@@ -56,6 +56,7 @@ fn run(verb: Verb) -> u8 {
         Verb::Check { runtime, login } => agent::check::run(&runtime, &login),
         Verb::ProbeSeize(pid) => measure::probe::seize(pid),
         Verb::ProbeChild => measure::probe::child(),
+        Verb::ProbePackets => measure::probe::packets(),
         Verb::ProbeHold => measure::probe::hold(),
     }
 }

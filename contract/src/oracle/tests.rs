@@ -34,7 +34,7 @@ fn refused() -> Measurement {
             seize: DENIED,
             nobody: Attempt::Errno(Errno::ESRCH),
             child: Attempt::Ok,
-            reads: Reads::default(),
+            ..Probes::default()
         },
         ..Measurement::default()
     }
@@ -286,7 +286,13 @@ fn measurements() -> impl Strategy<Value = Measurement> {
             seat,
             target,
             node: crate::measurement::Node { yama, ..Default::default() },
-            probes: Probes { seize, nobody, child, reads: Reads { maps, mem, ..Reads::default() } },
+            probes: Probes {
+                seize,
+                nobody,
+                child,
+                reads: Reads { maps, mem, ..Reads::default() },
+                ..Probes::default()
+            },
             ..Measurement::default()
         },
     )
@@ -300,6 +306,8 @@ proptest! {
         prop_assert_eq!(refused, !found.is_empty());
         for b in &found {
             prop_assert!(!b.detail.is_empty() && !b.remedy.is_empty() && !b.who.is_empty(), "{b:?}");
+            // A seat is never privileged, and nobody is told to make it so.
+            prop_assert!(!b.remedy.contains("privileged"), "{b:?}");
         }
     }
 

@@ -1,4 +1,4 @@
-//! What ptrace answers, each asked by one short-lived process of its own.
+//! What the kernel answers to ptrace and to a packet socket, each asked by one short-lived process of its own.
 //!
 //! A running tracee can't be let go by `PTRACE_DETACH`; the tracer's exit lets it go. So a probe
 //! seizes, without interrupt, and ends at once: the target is never stopped, and a seccomp filter
@@ -8,6 +8,7 @@ use std::io::{Read as _, Write as _};
 use std::time::Duration;
 
 use nix::sys::ptrace::{self, Options};
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 use podbench_contract::measurement::Probes;
@@ -26,11 +27,12 @@ const UNASKED: u8 = 200;
 /// Runs the probes side by side. `target`: the process to ask about, where there is one.
 pub(crate) fn all(target: Option<u32>, probes: &mut Probes) {
     let seize = |pid: String| Program::verb(["probe-seize", &pid]);
-    let mut programs = vec![seize(NOBODY.to_string()), Program::verb(["probe-child"])];
+    let mut programs =
+        vec![seize(NOBODY.to_string()), Program::verb(["probe-child"]), Program::verb(["probe-packets"])];
     programs.extend(target.map(|pid| seize(pid.to_string())));
     let mut said = run_all(&programs, LIMIT).into_iter().map(|o| attempt(&o));
     let mut next = || said.next().unwrap_or_default();
-    (probes.nobody, probes.child, probes.seize) = (next(), next(), next());
+    (probes.nobody, probes.child, probes.packets, probes.seize) = (next(), next(), next(), next());
 }
 
 fn attempt(said: &Output) -> Attempt {
@@ -77,6 +79,11 @@ pub(crate) fn child() -> u8 {
     let _ = child.kill();
     let _ = child.wait();
     answer
+}
+
+/// The hidden verb: opens what a capture of traffic opens.
+pub(crate) fn packets() -> u8 {
+    code(socket(AddressFamily::Packet, SockType::Raw, SockFlag::empty(), None).map(drop))
 }
 
 /// The hidden verb: says that it runs, and waits to be killed or left.
