@@ -59,6 +59,8 @@ ARG PODBENCH_AGENT=image/out/podbench
 COPY --chmod=0755 ${PODBENCH_AGENT} /usr/local/bin/podbench
 
 FROM tools AS full
+# Before Debian's on PATH: who calls gdb gets one that reads the target's files.
+RUN ln -s podbench /usr/local/bin/gdb
 USER 65532:65532
 ARG PODBENCH_AGENT=image/out/podbench
 COPY --chmod=0755 ${PODBENCH_AGENT} /usr/local/bin/podbench

@@ -131,7 +131,7 @@ inside() {
   shift
   [ "${ids%:*}" != 0 ] || caps=-all,$default_caps
   chroot "$work/seat" /usr/bin/setpriv --reuid "${ids%:*}" --regid "${ids#*:}" --clear-groups --no-new-privs \
-    --bounding-set $caps --inh-caps -all /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin "$@"
+    --bounding-set $caps --inh-caps -all /usr/bin/env -i PATH=/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin "$@"
 }
 
 seat rw
@@ -141,6 +141,9 @@ programs=(bash getent id less ps scp sftp sh ssh ssh-keygen sshd setpriv tar gzi
 has() { inside 0:0 sh -c 'for p; do command -v "$p" >/dev/null || echo "no $p"; done' - "${programs[@]}"; }
 promise 'every program is there' nothing has
 
+# shellcheck disable=SC2016 # expanded in the seat
+[ "$target" = slim ] || promise 'gdb is ours, and finds Debian'"'"'s' nothing inside 65532:65532 sh -c \
+  '[ "$(readlink -f "$(command -v gdb)")" = /usr/local/bin/podbench ] && gdb --version | grep -q "^GNU gdb" || echo no'
 alone() { mkdir -p "$work/alone" && cp "$root/usr/local/bin/podbench" "$work/alone/" && timeout 10 chroot "$work/alone" /podbench --version; }
 promise 'the agent is static' alone
 

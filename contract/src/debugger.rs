@@ -6,33 +6,33 @@
 pub struct Debugger {
     /// The program's name.
     pub name: &'static str,
-    /// The words after the program's name that take hold of process `PID`; `None`: it attaches to none.
+    /// The command that takes hold of process `PID`; `None`: it attaches to none.
     attach: Option<&'static str>,
-    /// The words between the program's name and the program that it is to start.
+    /// The words in front of a program that it is to start.
     launch: &'static str,
 }
 
-/// All of them, the most telling first. gdb takes files from its own root unless it is told where the
-/// target's is, and then shows a backtrace of question marks.
+/// All of them, the most telling first. gdb is called through podbench: by itself it takes files from its
+/// own root, and shows a backtrace of question marks.
 pub const DEBUGGERS: [Debugger; 5] = [
-    Debugger { name: "gdb", attach: Some("-iex 'set sysroot /proc/PID/root' -p PID"), launch: "" },
-    Debugger { name: "lldb", attach: Some("-p PID"), launch: "" },
-    Debugger { name: "dlv", attach: Some("attach PID"), launch: "exec" },
-    Debugger { name: "rr", attach: None, launch: "record" },
-    Debugger { name: "strace", attach: Some("-p PID"), launch: "" },
+    Debugger { name: "gdb", attach: Some("podbench dbg PID"), launch: "podbench dbg --launch" },
+    Debugger { name: "lldb", attach: Some("lldb -p PID"), launch: "lldb" },
+    Debugger { name: "dlv", attach: Some("dlv attach PID"), launch: "dlv exec" },
+    Debugger { name: "rr", attach: None, launch: "rr record" },
+    Debugger { name: "strace", attach: Some("strace -p PID"), launch: "strace" },
 ];
 
 impl Debugger {
     /// The command that takes hold of a running process.
     #[must_use]
     pub fn attach(&self, pid: u32) -> Option<String> {
-        self.attach.map(|words| format!("{} {}", self.name, words.replace("PID", &pid.to_string())))
+        self.attach.map(|command| command.replace("PID", &pid.to_string()))
     }
 
     /// The command that starts a program under it.
     #[must_use]
     pub fn launch(&self, program: &str) -> String {
-        [self.name, self.launch, program].into_iter().filter(|w| !w.is_empty()).collect::<Vec<_>>().join(" ")
+        format!("{} {program}", self.launch)
     }
 }
 
@@ -43,11 +43,11 @@ mod tests {
     #[test]
     fn each_debugger_is_called_as_its_manual_says() {
         let attach: Vec<_> = DEBUGGERS.iter().filter_map(|d| d.attach(7)).collect();
-        assert_eq!(
-            attach,
-            ["gdb -iex 'set sysroot /proc/7/root' -p 7", "lldb -p 7", "dlv attach 7", "strace -p 7"]
-        );
+        assert_eq!(attach, ["podbench dbg 7", "lldb -p 7", "dlv attach 7", "strace -p 7"]);
         let launch: Vec<_> = DEBUGGERS.iter().map(|d| d.launch("./x")).collect();
-        assert_eq!(launch, ["gdb ./x", "lldb ./x", "dlv exec ./x", "rr record ./x", "strace ./x"]);
+        assert_eq!(
+            launch,
+            ["podbench dbg --launch ./x", "lldb ./x", "dlv exec ./x", "rr record ./x", "strace ./x"]
+        );
     }
 }

@@ -62,8 +62,8 @@ pub fn config(plan: &Plan<'_>) -> String {
         "PrintLastLog no".to_owned(),
         "UseDNS no".to_owned(),
         "MaxSessions 100".to_owned(),
-        "ClientAliveInterval 30".to_owned(),
-        "ClientAliveCountMax 6".to_owned(),
+        "ClientAliveInterval 15".to_owned(),
+        "ClientAliveCountMax 3".to_owned(),
         // In sshd itself: a shell start-up file that prints something would break scp and sftp.
         "Subsystem sftp internal-sftp".to_owned(),
         set,

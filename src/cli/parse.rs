@@ -7,6 +7,8 @@ use clap::{CommandFactory as _, FromArgMatches as _};
 
 use super::Cli;
 use crate::error::{Failure, Kind};
+use crate::report::failure;
+use crate::report::style::Style;
 
 /// Why nothing is run: help was asked for, or the command line is wrong.
 #[derive(Clone, Debug)]
@@ -92,8 +94,27 @@ fn wants_json(args: &[OsString]) -> bool {
     joined || words.windows(2).any(|pair| matches!(pair, ["-o" | "--output", "json"]))
 }
 
+/// What the program of a seat is asked in there, and people type here.
+const SEATS_VERBS: [&str; 6] = ["agent", "capreport", "dbg", "measure", "pids", "stop"];
+
+/// A verb that a seat has and this program hasn't.
+fn seats_verb(error: &clap::Error) -> Option<Failure> {
+    use clap::error::{ContextKind, ContextValue};
+    let Some(ContextValue::String(verb)) = error.get(ContextKind::InvalidSubcommand) else { return None };
+    SEATS_VERBS.contains(&verb.as_str()).then(|| {
+        Failure::input(format!("`{verb}` is for use in a seat, beside the target"))
+            .hint(format!("podbench ssh POD -t -- podbench {verb}"))
+    })
+}
+
 fn stop(error: &clap::Error, json: bool) -> Stop {
     use clap::error::ErrorKind;
+    if let Some(failure) = seats_verb(error) {
+        let told = |color| failure::text(&failure, Style { width: 80, color });
+        let (plain, colored) =
+            if json { (failure::json(&failure), failure::json(&failure)) } else { (told(false), told(true)) };
+        return Stop { to_stderr: !json, code: Kind::Input.exit(), plain, colored };
+    }
     let rendered = error.render();
     let help = matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
     let code = if help { 0 } else { Kind::Input.exit() };

@@ -33,6 +33,19 @@ fn nothing_typed_prints_the_help_and_exits_2() {
 }
 
 #[test]
+fn a_seats_verb_is_told_as_such_with_the_command_that_runs_it_there() {
+    for verb in ["dbg", "pids", "capreport"] {
+        let stop = cli(&format!("podbench {verb} 7")).unwrap_err();
+        assert_eq!((stop.code, stop.to_stderr), (2, true));
+        let way = format!("podbench ssh POD -t -- podbench {verb}");
+        assert!(stop.text(false).contains(&way), "{}", stop.text(false));
+        let object: serde_json::Value =
+            serde_json::from_str(cli(&format!("podbench {verb} -o json")).unwrap_err().text(false)).unwrap();
+        assert_eq!(object["hints"][0], way.as_str());
+    }
+}
+
+#[test]
 fn the_help_of_each_verb_begins_with_examples_and_fits_a_terminal() {
     for verb in ["", "attach", "ssh", "ssh-config", "completion"] {
         let help = cli(&format!("podbench {verb} --help")).unwrap_err();

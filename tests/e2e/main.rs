@@ -12,6 +12,7 @@ mod clusters;
 mod config;
 mod copy;
 mod correct;
+mod dbg;
 mod golden;
 mod hostile;
 mod input;

@@ -34,7 +34,8 @@ fn reads(ns: &Namespace, pod: &str, report: &Value) -> bool {
 
 /// Does a debugger in this seat really attach?
 fn attaches(ns: &Namespace, pod: &str, report: &Value) -> bool {
-    let gdb = format!("gdb -q -nx -batch -ex 'attach {}' -ex detach 2>&1", number(report, "/target/pid"));
+    let gdb =
+        format!("/usr/bin/gdb -q -nx -batch -ex 'attach {}' -ex detach 2>&1", number(report, "/target/pid"));
     ns.exec(pod, text(report, "/seat/name"), &["sh", "-c", &gdb]).stdout.contains("detached")
 }
 

@@ -35,9 +35,8 @@ struct Report<'a> {
 
 /// `podbench capreport`.
 pub(crate) fn run(asked: &Capreport) -> u8 {
-    if let Some(pid) = asked.pid.filter(|pid| !Path::new(&format!("/proc/{pid}")).is_dir()) {
-        out::note(&format!("there is no process {pid}: podbench pids shows what there is"));
-        return exit::USAGE;
+    if let Err(code) = known(asked.pid) {
+        return code;
     }
     let measured = collect(&Asked { cid: asked.cid.clone(), pid: asked.pid, probe: true });
     let verdict = oracle::verdict(&measured);
@@ -48,6 +47,20 @@ pub(crate) fn run(asked: &Capreport) -> u8 {
         Err(e) => {
             out::note(&e.to_string());
             exit::FAILED
+        }
+    }
+}
+
+/// Is there such a process? Says so where there isn't.
+///
+/// # Errors
+/// The exit code.
+pub(crate) fn known(pid: Option<u32>) -> Result<(), u8> {
+    match pid.filter(|pid| !Path::new(&format!("/proc/{pid}")).is_dir()) {
+        None => Ok(()),
+        Some(pid) => {
+            out::note(&format!("there is no process {pid}: podbench pids shows what there is"));
+            Err(exit::USAGE)
         }
     }
 }
@@ -71,9 +84,7 @@ fn json(m: &Measurement, verdict: Verdict) -> Result<String, serde_json::Error> 
 
 fn words(m: &Measurement, verdict: Verdict) -> String {
     let mut text = String::new();
-    let mut row = |name: &str, words: &str| {
-        let _ = writeln!(text, "{name:<8} {}", escape(words, 600));
-    };
+    let mut row = |name: &str, words: &str| row(&mut text, name, words);
     row(
         "can",
         match verdict {
@@ -105,17 +116,28 @@ fn words(m: &Measurement, verdict: Verdict) -> String {
     row("capture", &format!("packet socket {}", p.packets));
     row("node", &node(&m.node));
     row("debugger", &debuggers(&m.debuggers));
+    text.push_str(&blockers(m));
+    text
+}
+
+/// What stops a debugger, a line each and one for what lifts it.
+pub(crate) fn blockers(m: &Measurement) -> String {
+    let mut text = String::new();
     for (n, blocker) in oracle::blockers(m).iter().enumerate() {
         let name = match (n, blocker.certain) {
             (0, _) => "blocker",
             (_, true) => "then",
             (_, false) => "perhaps",
         };
-        row(name, &format!("{}: {}", blocker.kind, blocker.detail));
+        row(&mut text, name, &format!("{}: {}", blocker.kind, blocker.detail));
         let who: Vec<_> = blocker.who.iter().map(|who| who.as_str()).collect();
-        row("", &format!("lifted by: {} ({})", blocker.remedy, who.join(", ")));
+        row(&mut text, "", &format!("lifted by: {} ({})", blocker.remedy, who.join(", ")));
     }
     text
+}
+
+fn row(text: &mut String, name: &str, words: &str) {
+    let _ = writeln!(text, "{name:<8} {}", escape(words, 600));
 }
 
 fn process(p: &Process) -> String {

@@ -6,6 +6,8 @@ use lexopt::prelude::*;
 use podbench_contract::ids::ContainerId;
 use podbench_contract::keys::PublicKey;
 
+use crate::dbg::Wishes;
+
 /// What was asked for.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Verb {
@@ -32,6 +34,10 @@ pub(crate) enum Verb {
     Capreport(Capreport),
     /// List processes.
     Pids(Pids),
+    /// Debug with gdb.
+    Dbg(Dbg),
+    /// Hidden: wait for a debugger's end and put right what it left in these processes.
+    Guard(Vec<u32>),
     /// Hidden: clear the signal mask and become a program.
     Exec(Vec<String>),
     /// Hidden: connect to the seat's own sshd and say how far that came.
@@ -86,7 +92,32 @@ pub(crate) struct Pids {
     pub(crate) cid: Option<ContainerId>,
 }
 
+/// What `dbg` takes.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Dbg {
+    /// What gdb is to do.
+    pub(crate) work: Work,
+    /// The target's container id.
+    pub(crate) cid: Option<ContainerId>,
+    /// What gdb is to know beside.
+    pub(crate) wishes: Wishes,
+    /// Print the command instead.
+    pub(crate) dry_run: bool,
+    /// More words for gdb.
+    pub(crate) more: Vec<String>,
+}
+
+/// What gdb is to do.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Work {
+    /// Attach to this process, or to the target's best.
+    Attach(Option<u32>),
+    /// Start this program.
+    Launch(Vec<String>),
+}
+
 const HELP: &str = "  podbench capreport            what a debugger can do here, and what stops the rest
+  podbench dbg                  gdb on the target's process
   podbench pids --targets       the target's processes, the best one first
   podbench measure              everything that was measured of this seat
   podbench stop                 end this seat and everything it runs
@@ -95,6 +126,7 @@ Usage: podbench VERB [OPTIONS]        (in a seat; podbench on your own machine l
 
 Verbs:
   capreport [PID]   try ptrace and the reads on the target (or on PID) and say what works
+  dbg [PID]         gdb on the target's best process (or on PID), with the target's files
   pids              list the processes that this seat sees, and whose they are
   measure           print everything measured: seat, login, sshd, kernel, target, memory
   agent             be the seat's first process; or ask about it (podbench agent --help)
@@ -168,6 +200,31 @@ Options:
   -h, --help                this
 ";
 
+const DBG_HELP: &str = "  podbench dbg                            gdb on the target's best process
+  podbench dbg 42                         gdb on process 42
+  podbench dbg -- -batch -ex bt           more words for gdb: a backtrace, and out again
+  podbench dbg --launch ./prog --its-flag gdb starts a program of the seat's
+  podbench dbg --dry-run                  the gdb command alone, to paste or to change
+
+Usage: podbench dbg [PID] [OPTIONS] [-- GDB-WORDS...]
+
+First it looks at what the kernel allows; where a debugger can't attach it says what stops it. gdb reads
+the target's own files. However gdb ends, none of its breakpoints stays in the target.
+
+Options:
+      --launch PROG...      start PROG under gdb; what follows are its words
+      --source-dir DIR      where sources are in the seat (repeatable)
+      --target-scripts      let gdb run the scripts that the target's files bring. They run as you, in
+                            gdb: only where you trust the target's image
+      --dry-run             print the gdb command, run nothing
+      --container-id ID     whose processes are the target's
+  -h, --help                this
+
+The gdb on PATH in a seat does the same for `gdb -p PID`, so that editors and scripts find the target's files.
+
+Exit codes: gdb's own; 2 nothing to debug; where no debugger can attach 10, 15 or 20, as capreport.
+";
+
 const STOP_HELP: &str = "  podbench stop        end every process of this seat, the agent last
 
 Usage: podbench stop
@@ -196,8 +253,16 @@ fn parse_verb(verb: &str, args: &mut lexopt::Parser) -> Result<Verb, lexopt::Err
         "measure" => measure(args),
         "capreport" => capreport(args),
         "pids" => pids(args),
+        "dbg" => dbg(args),
+        "guard" => Ok(Verb::Guard(
+            rest(args)?
+                .iter()
+                .map(|pid| pid.parse())
+                .collect::<Result<_, _>>()
+                .map_err(|_| "a pid is a number")?,
+        )),
         "exec" => {
-            let mut argv: Vec<String> = args.raw_args()?.map(|w| w.string()).collect::<Result<_, _>>()?;
+            let mut argv = rest(args)?;
             if argv.first().is_some_and(|w| w == "--") {
                 argv.remove(0);
             }
@@ -293,6 +358,51 @@ fn pids(args: &mut lexopt::Parser) -> Result<Verb, lexopt::Error> {
     Ok(Verb::Pids(asked))
 }
 
+fn dbg(args: &mut lexopt::Parser) -> Result<Verb, lexopt::Error> {
+    let mut pid = None;
+    let mut asked = Dbg {
+        work: Work::Attach(None),
+        cid: None,
+        wishes: Wishes::default(),
+        dry_run: false,
+        more: Vec::new(),
+    };
+    loop {
+        // What stands behind `--` is gdb's.
+        if args.raw_args()?.peek().is_some_and(|word| word == "--") {
+            asked.more = rest(args)?.split_off(1);
+            break;
+        }
+        match args.next()? {
+            None => break,
+            Some(Short('h') | Long("help")) => return Ok(Verb::Help(DBG_HELP)),
+            Some(Long("launch")) => {
+                let mut program = vec![args.value()?.string()?];
+                program.extend(rest(args)?);
+                asked.work = Work::Launch(program);
+                break;
+            }
+            Some(Long("source-dir")) => asked.wishes.sources.push(args.value()?.string()?),
+            Some(Long("target-scripts")) => asked.wishes.target_scripts = true,
+            Some(Long("dry-run")) => asked.dry_run = true,
+            Some(Long("container-id")) => asked.cid = Some(container_id(args)?),
+            Some(Value(value)) if pid.is_none() => pid = Some(value.parse()?),
+            Some(other) => return Err(other.unexpected()),
+        }
+    }
+    match asked.work {
+        Work::Attach(_) => asked.work = Work::Attach(pid),
+        Work::Launch(_) if pid.is_some() => return Err("--launch starts a process: it takes no PID".into()),
+        Work::Launch(_) => {}
+    }
+    Ok(Verb::Dbg(asked))
+}
+
+/// Every word that is left.
+fn rest(args: &mut lexopt::Parser) -> Result<Vec<String>, lexopt::Error> {
+    args.raw_args()?.map(|word| word.string()).collect()
+}
+
 fn container_id(args: &mut lexopt::Parser) -> Result<ContainerId, lexopt::Error> {
     ContainerId::parse(&args.value()?.string()?).map_err(|e| lexopt::Error::Custom(Box::new(e)))
 }
@@ -351,7 +461,7 @@ mod tests {
 
     #[test]
     fn every_help_begins_with_examples() {
-        for verb in ["agent", "measure", "capreport", "pids", "stop"] {
+        for verb in ["agent", "measure", "capreport", "dbg", "pids", "stop"] {
             let Verb::Help(text) = read([verb, "--help"]).unwrap() else { panic!("{verb}") };
             assert!(text.starts_with(&format!("  podbench {verb}")), "{verb}");
         }

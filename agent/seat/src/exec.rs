@@ -52,8 +52,8 @@ impl Program {
     }
 
     /// A hidden verb of this binary, started where no signal is blocked.
-    pub(crate) fn verb<const N: usize>(argv: [&str; N]) -> Self {
-        Self { argv: argv.map(str::to_owned).to_vec(), env: Vec::new(), how: How::Verb }
+    pub(crate) fn verb(argv: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        Self { argv: argv.into_iter().map(Into::into).collect(), env: Vec::new(), how: How::Verb }
     }
 
     /// The same with more variables.

@@ -5,6 +5,7 @@
 //! - [`session`]: what `kubectl exec` runs for one ssh connection
 //! - [`measure`]: everything the launcher wants to know, in one reply
 //! - [`capreport`], [`pids`]: the same measurements for a person in the seat
+//! - [`mod@dbg`]: gdb on the target
 //! - [`client`]: how the verbs talk to the agent
 //! - [`exec`]: the one home for starting programs
 //! - [`proc`], [`runtime`], [`settings`], [`out`]: the seat's files, environment and streams
@@ -13,6 +14,7 @@ mod agent;
 mod capreport;
 mod cli;
 mod client;
+mod dbg;
 mod exec;
 mod measure;
 mod out;
@@ -29,6 +31,9 @@ use podbench_contract::exit;
 use cli::Verb;
 
 fn main() -> ExitCode {
+    if settings::called_as("gdb") {
+        return ExitCode::from(dbg::as_gdb(&settings::words()));
+    }
     let verb = match cli::parse(settings::args()) {
         Ok(verb) => verb,
         Err(wrong) => {
@@ -52,6 +57,8 @@ fn run(verb: Verb) -> u8 {
         Verb::Measure(asked) => measure::run(&asked),
         Verb::Capreport(asked) => capreport::run(&asked),
         Verb::Pids(asked) => pids::run(&asked),
+        Verb::Dbg(asked) => dbg::run(&asked),
+        Verb::Guard(pids) => dbg::guard::run(&pids),
         Verb::Exec(argv) => exec::become_program(&argv),
         Verb::Check { runtime, login } => agent::check::run(&runtime, &login),
         Verb::ProbeSeize(pid) => measure::probe::seize(pid),

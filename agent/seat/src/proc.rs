@@ -51,15 +51,36 @@ pub(crate) fn number<T: std::str::FromStr>(path: &str) -> Reading<T> {
 
 /// Every pid that `/proc` shows, in order.
 pub(crate) fn pids() -> Vec<u32> {
-    let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
-    let mut pids: Vec<u32> = entries.filter_map(|e| e.ok()?.file_name().to_str()?.parse().ok()).collect();
-    pids.sort_unstable();
-    pids
+    numbers("/proc")
+}
+
+/// The numbers among the names in a folder, in order.
+fn numbers(folder: &str) -> Vec<u32> {
+    let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
+    let mut numbers: Vec<u32> = entries.filter_map(|e| e.ok()?.file_name().to_str()?.parse().ok()).collect();
+    numbers.sort_unstable();
+    numbers
 }
 
 /// The inode number of a process' mount namespace; gated by `PTRACE_MODE_READ`.
 pub(crate) fn mount_namespace(pid: u32) -> io::Result<u64> {
     Ok(std::fs::metadata(format!("/proc/{pid}/ns/mnt"))?.ino())
+}
+
+/// A process' status, while it lives.
+pub(crate) fn status(pid: u32) -> Option<Status> {
+    text(&format!("/proc/{pid}/status")).ok().map(|text| Status::parse(&text))
+}
+
+/// When a process began, in clock ticks since the machine's start: with its pid that is its identity.
+pub(crate) fn began(pid: u32) -> Option<u64> {
+    let stat = text(&format!("/proc/{pid}/stat")).ok()?;
+    stat.rsplit_once(')')?.1.split_ascii_whitespace().nth(19)?.parse().ok()
+}
+
+/// The threads of a process.
+pub(crate) fn threads(pid: u32) -> Vec<u32> {
+    numbers(&format!("/proc/{pid}/task"))
 }
 
 /// One process as the wire spells it. `pid` is what the report says; `dir` is read.
@@ -165,7 +186,7 @@ pub(crate) fn rows() -> Vec<Row> {
 fn row(pid: u32) -> Option<Row> {
     Some(Row {
         pid,
-        status: Status::parse(&text(&format!("/proc/{pid}/status")).ok()?),
+        status: status(pid)?,
         cgroup: text(&format!("/proc/{pid}/cgroup")).ok(),
         mount_namespace: mount_namespace(pid).ok(),
         ..Row::default()

@@ -6,6 +6,7 @@
 #![expect(clippy::disallowed_methods, reason = "this module is the environment's one home")]
 
 use std::ffi::OsString;
+use std::path::Path;
 
 use podbench_contract::env;
 use podbench_contract::ids::ContainerId;
@@ -14,6 +15,23 @@ use podbench_contract::session::PATH;
 /// The words after the program's name.
 pub(crate) fn args() -> Vec<OsString> {
     std::env::args_os().skip(1).collect()
+}
+
+/// The same as text; what isn't Unicode is replaced.
+pub(crate) fn words() -> Vec<String> {
+    args().into_iter().map(|word| word.to_string_lossy().into_owned()).collect()
+}
+
+/// Was this program started by that name?
+pub(crate) fn called_as(name: &str) -> bool {
+    std::env::args_os().next().is_some_and(|own| Path::new(&own).file_name() == Some(name.as_ref()))
+}
+
+/// Goes home from a folder that was deleted: gdb's Python doesn't start in one.
+pub(crate) fn leave_a_folder_that_is_gone() {
+    if std::env::current_dir().is_err() {
+        let _ = std::env::set_current_dir(home().as_deref().unwrap_or("/"));
+    }
 }
 
 fn var(name: &str) -> Option<String> {

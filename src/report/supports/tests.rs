@@ -71,7 +71,7 @@ fn without_a_process_of_the_target_there_is_nothing_to_attach_to() {
 #[test]
 fn a_debugger_is_named_only_where_it_is() {
     let mut m = measured();
-    assert_eq!(rows(&m).live_attach.why, "gdb -iex 'set sysroot /proc/1/root' -p 1");
+    assert_eq!(rows(&m).live_attach.why, "podbench dbg 1");
     m.debuggers = vec!["strace".into()];
     assert_eq!(rows(&m).launch.why, "strace PROGRAM");
     for known in DEBUGGERS {

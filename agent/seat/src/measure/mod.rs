@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use podbench_contract::debugger::DEBUGGERS;
 use podbench_contract::keys::PublicKey;
-use podbench_contract::measurement::{Failure, Measurement, SCHEMA};
+use podbench_contract::measurement::{Failure, Measurement, Probes, SCHEMA};
 use podbench_contract::session::{Request, START_LIMIT_MS, file};
 use podbench_contract::{exit, frame};
 
@@ -120,6 +120,9 @@ fn take(measured: &mut Measurement, state: State) {
     measured.sessions = sessions;
 }
 
+/// How many of the target's processes are looked at where one after the other ends.
+const CANDIDATES: usize = 4;
+
 /// What is to be measured.
 pub(crate) struct Asked {
     /// The target's container id, from somebody who knows.
@@ -130,6 +133,11 @@ pub(crate) struct Asked {
     pub(crate) probe: bool,
 }
 
+/// The target's processes, best first.
+pub(crate) fn targets() -> Vec<u32> {
+    target::find(&proc::rows(), &Own::read(), None).pids
+}
+
 /// Measures everything that needs no agent.
 pub(crate) fn collect(asked: &Asked) -> Measurement {
     // A probe that is killed leaves its own child to us, not to the application.
@@ -137,27 +145,43 @@ pub(crate) fn collect(asked: &Asked) -> Measurement {
     let own = Own::read();
     let rows = proc::rows();
     let found = target::find(&rows, &own, asked.cid.as_ref());
-    let pid = asked.pid.or_else(|| found.pids.first().copied());
+    let candidates = asked.pid.map_or_else(|| found.pids.clone(), |pid| vec![pid]);
     let mut measured = Measurement {
         schema: SCHEMA.to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         seat: proc::process(std::process::id(), "/proc/self"),
         node: node::read(),
         attribution: found.attribution,
-        memory: memory::read(pid),
         debuggers: debuggers(&settings::path()),
         ..Measurement::default()
     };
-    if let Some(pid) = pid {
-        // Before the probes: a tracer of our own must not show.
-        measured.target = Some(proc::process(pid, &format!("/proc/{pid}")));
-        measured.probes.reads = proc::in_time(move || reads::all(pid)).unwrap_or_default();
+    if candidates.is_empty() {
+        look(None, asked.probe, &mut measured);
     }
-    if asked.probe {
-        probe::all(pid, &mut measured.probes);
+    // A process that ended while it was looked at says nothing of the target: a shell's loop has such.
+    for pid in candidates.into_iter().take(CANDIDATES) {
+        let began = proc::began(pid);
+        look(Some(pid), asked.probe, &mut measured);
+        if began.is_some() && proc::began(pid) == began {
+            break;
+        }
     }
     probe::reap();
     measured
+}
+
+/// Everything about one process, or about none.
+fn look(pid: Option<u32>, probe: bool, measured: &mut Measurement) {
+    measured.memory = memory::read(pid);
+    measured.probes = Probes::default();
+    // Before the probes: a tracer of our own must not show.
+    measured.target = pid.map(|pid| proc::process(pid, &format!("/proc/{pid}")));
+    if let Some(pid) = pid {
+        measured.probes.reads = proc::in_time(move || reads::all(pid)).unwrap_or_default();
+    }
+    if probe {
+        probe::all(pid, &mut measured.probes);
+    }
 }
 
 fn debuggers(path: &str) -> Vec<String> {
