@@ -88,11 +88,11 @@ fn target(asked: &Asked, dry_run: bool) -> Result<Target, u8> {
     }
     let pid = process.pid;
     let foreign = proc::mount_namespace(pid).is_ok_and(|ns| ns != runtime::own_mount_namespace());
-    let program = if foreign { program(pid, dry_run)? } else { None };
+    let program = if foreign { for_gdb(pid, dry_run)? } else { None };
     Ok(Target { pid, program, foreign })
 }
 
-fn program(pid: u32, dry_run: bool) -> Result<Option<String>, u8> {
+fn for_gdb(pid: u32, dry_run: bool) -> Result<Option<String>, u8> {
     let found = program::of(pid, &room()).and_then(|program| {
         if let (Program::Copy(to), false) = (&program, dry_run) {
             program::copy(pid, to)?;
