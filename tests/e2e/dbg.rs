@@ -164,6 +164,64 @@ fn a_connection_that_is_lost_and_a_laptop_that_sleeps_let_the_target_go() {
 }
 
 #[test]
+fn a_detach_in_the_middle_of_a_session_lets_the_target_go() {
+    let (ns, person) = restricted("dbg-detach", &["odd-ids"]);
+    let report = person.attach(&["odd-ids"]);
+    let mi = armed(&person, &report, "");
+    person.podbench(&["detach", "odd-ids"]).expect_code(0);
+    let get = ["/zooapp", "get", "http://localhost:8080/"];
+    assert!(ns.exec("odd-ids", "app", &get).stdout.starts_with("request "), "the application doesn't answer");
+    drop(mi);
+}
+
+#[test]
+fn a_core_is_taken_of_a_target_that_goes_on_and_is_opened_with_the_targets_symbols() {
+    let (ns, person) = restricted("dbg-core", &["odd-ids"]);
+    let report = person.attach(&["odd-ids"]);
+    let seat = text(&report, "/seat/name");
+    let said = ns.exec("odd-ids", seat, &["podbench", "dbg", "--core"]).expect_code(0);
+    assert!(said.stderr.contains("a core of pid 1: up to ") && said.stderr.contains("MiB"), "{said:?}");
+    let file = said.stdout.lines().last().unwrap();
+    let mode =
+        ns.exec("odd-ids", seat, &["sh", "-c", &format!("stat -c %a $(dirname {file}); test -s {file}")]);
+    assert_eq!(mode.text(), "700", "a memory image lies open");
+    answers(&ns, &report);
+    let opened = ns.exec("odd-ids", seat, &["podbench", "dbg", "--core", "--", "-batch", "-ex", "bt"]);
+    assert!(
+        opened.stdout.contains("in runtime.") && opened.stdout.contains("Core was generated"),
+        "{opened:?}"
+    );
+    answers(&ns, &report);
+    // A folder without room: said before the target is touched.
+    let small = ns.exec("odd-ids", seat, &["podbench", "dbg", "--core-dir", "/proc/1"]);
+    assert!(small.code == 1 && small.stderr.contains("no core of pid 1"), "{small:?}");
+}
+
+#[test]
+fn the_program_behind_a_shell_is_the_best_target_and_seats_are_told_from_it() {
+    let (ns, person) = world("dbg-pids", &[]);
+    let mut wrapped = pod("wrapped", 1234, 2000);
+    let container = &mut wrapped["spec"]["containers"][0];
+    container["image"] = "podbench.test/debian:1".into();
+    container["command"] = json!(["sh", "-c", "/zooapp -port 8080 & wait"]);
+    container["args"] = json!([]);
+    ns.pods(&[wrapped]);
+    person.attach(&["wrapped"]);
+    let report = person.attach(&["wrapped", "--new"]);
+    let seat = text(&report, "/seat/name");
+    let all: Value = ns.exec("wrapped", seat, &["podbench", "pids", "-o", "json"]).json();
+    let rows: Vec<_> = all["processes"].as_array().unwrap().iter().collect();
+    assert_eq!(rows[0]["command"], "/zooapp -port 8080", "{all:#}");
+    assert!(rows[0]["threads"].as_u64() > Some(1) && rows[0]["target"] == json!(true), "{all:#}");
+    assert_eq!(rows[1]["name"], "sh", "{all:#}");
+    let agents = rows.iter().filter(|row| row["seat"] == json!(true) && row["name"] == "podbench").count();
+    assert!(agents >= 2, "both seats' agents are there: {all:#}");
+    let only = ns.exec("wrapped", seat, &["podbench", "pids", "--targets"]).stdout;
+    assert_eq!(only.lines().count(), 4, "a head, two processes, how they were told: {only}");
+    assert_eq!(report["target"]["pid"], rows[0]["pid"]);
+}
+
+#[test]
 fn where_no_debugger_can_attach_none_is_started_and_the_blocker_is_said() {
     let (ns, person) = restricted("dbg-blocked", &["odd-ids"]);
     let report = person.attach(&["odd-ids", "--max-rung", "seat", "--no-correct-ids"]);

@@ -101,6 +101,8 @@ pub(crate) struct Dbg {
     pub(crate) cid: Option<ContainerId>,
     /// What gdb is to know beside.
     pub(crate) wishes: Wishes,
+    /// Take a core dump, into this folder or one with room.
+    pub(crate) core: Option<Option<String>>,
     /// Print the command instead.
     pub(crate) dry_run: bool,
     /// More words for gdb.
@@ -203,6 +205,7 @@ Options:
 const DBG_HELP: &str = "  podbench dbg                            gdb on the target's best process
   podbench dbg 42                         gdb on process 42
   podbench dbg -- -batch -ex bt           more words for gdb: a backtrace, and out again
+  podbench dbg --core                     a core dump, and gdb on that: the target goes on at once
   podbench dbg --launch ./prog --its-flag gdb starts a program of the seat's
   podbench dbg --dry-run                  the gdb command alone, to paste or to change
 
@@ -216,6 +219,9 @@ Options:
       --source-dir DIR      where sources are in the seat (repeatable)
       --target-scripts      let gdb run the scripts that the target's files bring. They run as you, in
                             gdb: only where you trust the target's image
+      --core                dump the target's memory into a file, let it go, and open the file; without a
+                            terminal the file's name is printed
+      --core-dir DIR        the folder for it; it may take as much room as the target's memory
       --dry-run             print the gdb command, run nothing
       --container-id ID     whose processes are the target's
   -h, --help                this
@@ -364,6 +370,7 @@ fn dbg(args: &mut lexopt::Parser) -> Result<Verb, lexopt::Error> {
         work: Work::Attach(None),
         cid: None,
         wishes: Wishes::default(),
+        core: None,
         dry_run: false,
         more: Vec::new(),
     };
@@ -384,6 +391,8 @@ fn dbg(args: &mut lexopt::Parser) -> Result<Verb, lexopt::Error> {
             }
             Some(Long("source-dir")) => asked.wishes.sources.push(args.value()?.string()?),
             Some(Long("target-scripts")) => asked.wishes.target_scripts = true,
+            Some(Long("core")) => asked.core = asked.core.or(Some(None)),
+            Some(Long("core-dir")) => asked.core = Some(Some(args.value()?.string()?)),
             Some(Long("dry-run")) => asked.dry_run = true,
             Some(Long("container-id")) => asked.cid = Some(container_id(args)?),
             Some(Value(value)) if pid.is_none() => pid = Some(value.parse()?),
@@ -392,7 +401,9 @@ fn dbg(args: &mut lexopt::Parser) -> Result<Verb, lexopt::Error> {
     }
     match asked.work {
         Work::Attach(_) => asked.work = Work::Attach(pid),
-        Work::Launch(_) if pid.is_some() => return Err("--launch starts a process: it takes no PID".into()),
+        Work::Launch(_) if pid.is_some() || asked.core.is_some() => {
+            return Err("--launch starts a process: it takes neither a PID nor --core".into());
+        }
         Work::Launch(_) => {}
     }
     Ok(Verb::Dbg(asked))

@@ -263,6 +263,15 @@ pub(crate) fn spawn_child(program: &Program) -> io::Result<Child> {
     command.spawn()
 }
 
+/// Runs a program with our own streams, in our session: ctrl-C is its as well. Did it exit with 0?
+///
+/// # Errors
+/// It didn't start.
+pub(crate) fn run_here(argv: &[String]) -> io::Result<bool> {
+    let (program, args) = argv.split_first().ok_or_else(|| io::Error::other("nothing to run"))?;
+    Ok(new(program).args(args).status()?.success())
+}
+
 /// The hidden verb `exec`: clears the signal mask, takes a process session and becomes the program.
 pub(crate) fn become_program(argv: &[String]) -> u8 {
     let _ = SigSet::empty().thread_set_mask();

@@ -48,7 +48,7 @@ pub(super) fn yama(seen: &Evidence<'_>, credentials: &[Blocker]) -> Option<Block
             format!("{FULL}; or prctl(PR_SET_PTRACER) in the target"),
         )),
         2 => Some(blocker(Kind::Yama, &FULL_WHO, format!("{detail}: only CAP_SYS_PTRACE may trace"), FULL)),
-        _ => Some(blocker(
+        3.. => Some(blocker(
             Kind::Yama,
             &[Who::NodeAdmin],
             format!("{detail}: nobody may trace, and only a reboot changes that"),

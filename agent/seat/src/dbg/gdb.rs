@@ -62,6 +62,16 @@ pub(crate) fn attach(gdb: &str, target: &Target, wishes: &Wishes) -> Vec<String>
     argv
 }
 
+/// The words that have gdb open a core of a process that may be gone by then.
+pub(crate) fn open_core(gdb: &str, target: &Target, wishes: &Wishes, core: &str) -> Vec<String> {
+    let mut argv = start(gdb, Some(target), wishes);
+    if let Some(program) = &target.program {
+        argv.extend(["-ex".into(), format!("file {program}")]);
+    }
+    argv.extend(["-ex".into(), format!("core-file {core}")]);
+    argv
+}
+
 /// The words that have gdb start a program.
 pub(crate) fn launch(gdb: &str, program: &[String], wishes: &Wishes) -> Vec<String> {
     let mut argv = start(gdb, None, wishes);

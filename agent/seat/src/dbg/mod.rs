@@ -3,13 +3,17 @@
 //!
 //! - [`gdb`]: the words, pure
 //! - [`program`]: which file is the target's program
-//! - [`guard`], [`breakpoints`]: nothing of a killed debugger stays in the target
+//! - [`mod@core`]: a dump of a target that lives on
+//! - [`guard`], [`breakpoints`], [`mappings`]: nothing of a killed debugger stays in the target
 
 mod breakpoints;
+mod core;
 mod gdb;
 pub(crate) mod guard;
+mod mappings;
 mod program;
 
+use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 
 use podbench_contract::exit;
@@ -38,9 +42,31 @@ pub(crate) fn run(asked: &Dbg) -> u8 {
                     Ok(target) => target,
                     Err(code) => return code,
                 };
+            if let Some(folder) = &asked.core {
+                return core(&gdb, &target, asked, folder.as_deref());
+            }
             let argv = [gdb::attach(&gdb, &target, &asked.wishes), asked.more.clone()].concat();
             start(argv, &[target.pid], asked.dry_run)
         }
+    }
+}
+
+/// Takes a core, and opens it where somebody is there to look, or more words say what to look for.
+fn core(gdb: &str, target: &Target, asked: &Dbg, folder: Option<&str>) -> u8 {
+    let folder = folder.map_or_else(|| room().join("cores"), PathBuf::from);
+    if asked.dry_run {
+        let file = folder.join(format!("core.{}", target.pid)).to_string_lossy().into_owned();
+        let dump = core::dump(gdb, target, &asked.wishes, &file);
+        let open = gdb::open_core(gdb, target, &asked.wishes, &file);
+        return out::text(&format!("{}\n{}\n", gdb::shown(&dump), gdb::shown(&open)));
+    }
+    match core::take(gdb, target, &asked.wishes, &folder) {
+        Ok(file) if asked.more.is_empty() && !std::io::stdin().is_terminal() => out::text(&(file + "\n")),
+        Ok(file) => {
+            let open = gdb::open_core(gdb, target, &asked.wishes, &file);
+            exec::replace(&[open, asked.more.clone()].concat(), &[])
+        }
+        Err(code) => code,
     }
 }
 
@@ -93,7 +119,7 @@ fn target(asked: &Asked, dry_run: bool) -> Result<Target, u8> {
 }
 
 fn for_gdb(pid: u32, dry_run: bool) -> Result<Option<String>, u8> {
-    let found = program::of(pid, &room()).and_then(|program| {
+    let found = program::of(pid, &room().join("programs")).and_then(|program| {
         if let (Program::Copy(to), false) = (&program, dry_run) {
             program::copy(pid, to)?;
         }
@@ -108,13 +134,13 @@ fn for_gdb(pid: u32, dry_run: bool) -> Result<Option<String>, u8> {
     }
 }
 
-/// Where copies of programs go: home, which over a plain exec is `/`; else what the agent made for this uid.
+/// Where copies and cores go: home, which over a plain exec is `/`; else what the agent made for this uid.
 fn room() -> PathBuf {
     let runtime = Runtime::configured();
     let made = runtime.iter().flat_map(|r| [identity::of(r).1, r.dir().to_owned()]);
     let mut homes = settings::home().into_iter().chain(made).filter(|dir| dir.starts_with('/'));
     let home = homes.find(|dir| rustix::fs::access(dir.as_str(), rustix::fs::Access::WRITE_OK).is_ok());
-    Path::new(home.as_deref().unwrap_or("/tmp")).join(".podbench/programs")
+    Path::new(home.as_deref().unwrap_or("/tmp")).join(".podbench")
 }
 
 /// The real gdb: the first on PATH that isn't this program.
@@ -129,9 +155,12 @@ fn find() -> Option<String> {
     found.map(|file| file.to_string_lossy().into_owned())
 }
 
-/// Becomes gdb, with a guard behind it.
-fn start(argv: Vec<String>, watched: &[u32], dry_run: bool) -> u8 {
+/// Becomes gdb, with a guard behind it. What is printed instead names the gdb on PATH, which has one too.
+fn start(mut argv: Vec<String>, watched: &[u32], dry_run: bool) -> u8 {
     if dry_run {
+        if let Some(gdb) = argv.first_mut() {
+            "gdb".clone_into(gdb);
+        }
         return out::text(&(gdb::shown(&argv) + "\n"));
     }
     settings::leave_a_folder_that_is_gone();
