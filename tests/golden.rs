@@ -52,7 +52,7 @@ fn replay(golden: &Path) -> (Outcome, Vec<String>) {
     command.env("TERM", "dumb").env("LC_ALL", "C.UTF-8").env("PODBENCH_CLOCK", "frozen");
     command.env("PODBENCH_IMAGE", line("image").trim()).env("FAKE_KUBECTL", &recording);
     let ran = run_with(command, b"", Duration::from_secs(60));
-    let unused = read(&recording)
+    let unused: Vec<String> = read(&recording)
         .iter()
         .enumerate()
         .filter(|(n, _)| !home.path().join(format!("kubectl.jsonl.used-{n}")).exists())
@@ -66,8 +66,13 @@ fn every_golden_comes_out_as_it_was_recorded() {
     let mut wrong = Vec::new();
     for golden in all() {
         let name = golden.file_name().unwrap().to_string_lossy().into_owned();
-        let (now, unused) = replay(&golden);
+        let (now, mut unused) = replay(&golden);
         let kept = Outcome::kept(&golden);
+        if kept.code != 0 {
+            // It is asked beside the first call, and a run that ends by that call's answer waits for
+            // nobody: on a busy machine it ends before this kubectl has begun.
+            unused.retain(|call| !call.starts_with("auth whoami "));
+        }
         if now != kept {
             wrong.push(format!("{name}:\n--- kept\n{kept:#?}\n--- now\n{now:#?}"));
         }
