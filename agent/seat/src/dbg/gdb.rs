@@ -90,7 +90,8 @@ fn start(gdb: &str, target: Option<&Target>, wishes: &Wishes) -> Vec<String> {
     argv
 }
 
-/// The command for a person: what a shell makes into these words.
+/// The command for a person: what a shell makes into these words. It names the gdb on PATH, behind which
+/// the guard stands as well.
 pub(crate) fn shown(argv: &[String]) -> String {
     let plain = |word: &str| {
         !word.is_empty() && word.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_./=:,+@%".contains(&b))
@@ -98,7 +99,8 @@ pub(crate) fn shown(argv: &[String]) -> String {
     let quoted = |word: &String| {
         if plain(word) { word.clone() } else { format!("'{}'", word.replace('\'', "'\\''")) }
     };
-    argv.iter().map(quoted).collect::<Vec<_>>().join(" ")
+    let words = argv.iter().skip(1).map(quoted);
+    std::iter::once("gdb".to_owned()).chain(words).collect::<Vec<_>>().join(" ")
 }
 
 /// The process that somebody else's words ask gdb to attach to, and whether they name a program.
@@ -237,7 +239,7 @@ mod tests {
 
     #[test]
     fn a_command_that_is_shown_can_be_pasted() {
-        let argv = words("gdb -q").into_iter().chain(["it's a b".to_owned()]).collect::<Vec<_>>();
+        let argv = words("/usr/bin/gdb -q").into_iter().chain(["it's a b".to_owned()]).collect::<Vec<_>>();
         assert_eq!(shown(&argv), r"gdb -q 'it'\''s a b'");
     }
 }

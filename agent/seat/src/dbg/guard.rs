@@ -61,8 +61,7 @@ pub(crate) fn run(pids: &[u32]) -> u8 {
         return podbench_contract::exit::FAILED;
     }
     outlive(debugger);
-    let debugger = u32::try_from(debugger.as_raw()).unwrap_or_default();
-    before.iter().for_each(|process| process.restore(debugger));
+    before.iter().for_each(Before::restore);
     podbench_contract::exit::OK
 }
 
@@ -119,10 +118,10 @@ impl Before {
         }
     }
 
-    fn restore(&self, debugger: u32) {
+    fn restore(&self) {
         // The kernel closes the files of a process that ends before it lets its tracees go.
         let end = Instant::now() + LET_GO;
-        while tracer(self.pid) == debugger && Instant::now() < end {
+        while is_ending(tracer(self.pid)) && Instant::now() < end {
             std::thread::sleep(Duration::from_millis(1));
         }
         // Ended meanwhile; or the next debugger has it, and has a guard of its own.
@@ -159,6 +158,12 @@ fn state(pid: u32) -> Option<char> {
 /// Who traces it; 0: nobody.
 fn tracer(pid: u32) -> u32 {
     proc::status(pid).and_then(|s| s.tracer).unwrap_or_default()
+}
+
+/// A process that ends has let go of its program before anything else.
+fn is_ending(pid: u32) -> bool {
+    let program = std::fs::read_link(format!("/proc/{pid}/exe"));
+    pid != 0 && program.is_err_and(|e| e.kind() == io::ErrorKind::NotFound)
 }
 
 /// A hardware breakpoint outlives its debugger as well. A thread that holds none stands still for

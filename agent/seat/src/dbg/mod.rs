@@ -34,7 +34,7 @@ pub(crate) fn run(asked: &Dbg) -> u8 {
     match &asked.work {
         Work::Launch(program) => {
             let argv = gdb::launch(&gdb, program, &asked.wishes);
-            start(argv, &[], asked.dry_run)
+            start(&argv, &[], asked.dry_run)
         }
         Work::Attach(pid) => {
             let target =
@@ -46,7 +46,7 @@ pub(crate) fn run(asked: &Dbg) -> u8 {
                 return core(&gdb, &target, asked, folder.as_deref());
             }
             let argv = [gdb::attach(&gdb, &target, &asked.wishes), asked.more.clone()].concat();
-            start(argv, &[target.pid], asked.dry_run)
+            start(&argv, &[target.pid], asked.dry_run)
         }
     }
 }
@@ -95,7 +95,7 @@ pub(crate) fn as_gdb(words: &[String]) -> u8 {
         Some(target) => vec![target.pid],
         None => crate::measure::targets(),
     };
-    start(argv, &watched, false)
+    start(&argv, &watched, false)
 }
 
 /// Looks at a process, and says why there is nothing to debug where there is nothing.
@@ -155,13 +155,10 @@ fn find() -> Option<String> {
     found.map(|file| file.to_string_lossy().into_owned())
 }
 
-/// Becomes gdb, with a guard behind it. What is printed instead names the gdb on PATH, which has one too.
-fn start(mut argv: Vec<String>, watched: &[u32], dry_run: bool) -> u8 {
+/// Becomes gdb, with a guard behind it.
+fn start(argv: &[String], watched: &[u32], dry_run: bool) -> u8 {
     if dry_run {
-        if let Some(gdb) = argv.first_mut() {
-            "gdb".clone_into(gdb);
-        }
-        return out::text(&(gdb::shown(&argv) + "\n"));
+        return out::text(&(gdb::shown(argv) + "\n"));
     }
     settings::leave_a_folder_that_is_gone();
     // Held until gdb ends, in whatever way.
@@ -172,5 +169,5 @@ fn start(mut argv: Vec<String>, watched: &[u32], dry_run: bool) -> u8 {
             return exit::FAILED;
         }
     };
-    exec::replace(&argv, &[])
+    exec::replace(argv, &[])
 }

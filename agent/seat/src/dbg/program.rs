@@ -38,13 +38,21 @@ pub(crate) fn of(pid: u32, folder: &Path) -> io::Result<Program> {
     let reached =
         std::fs::metadata(&named).is_ok_and(|m| (m.dev(), m.ino()) == (running.dev(), running.ino()));
     // As gdb resolves it: to what the seat has there, where it has anything.
-    if reached && !std::fs::canonicalize(&named).is_ok_and(|path| path.exists()) {
-        return Ok(Program::At(named.to_string_lossy().into_owned()));
+    let shadowed = std::fs::canonicalize(&named).is_ok_and(|path| path.exists());
+    if let Some(path) = named.to_str().filter(|path| reached && !shadowed && is_plain(path)) {
+        return Ok(Program::At(path.to_owned()));
     }
-    let name = link.file_name().map_or_else(|| "program".into(), |n| n.to_string_lossy().into_owned());
+    let name =
+        link.file_name().and_then(|name| name.to_str()).map(|name| name.trim_end_matches(" (deleted)"));
+    let name = name.filter(|name| is_plain(name)).unwrap_or("program");
     // Told apart by what the file is: the same program is copied once.
     let key = format!("{:x}-{:x}-{}-{}", running.dev(), running.ino(), running.size(), running.mtime());
-    Ok(Program::Copy(folder.join(key).join(name.trim_end_matches(" (deleted)"))))
+    Ok(Program::Copy(folder.join(key).join(name)))
+}
+
+/// Is it one word in any of gdb's commands? A name is whatever its image's author chose.
+fn is_plain(path: &str) -> bool {
+    path.bytes().all(|b| b.is_ascii_alphanumeric() || b"/._+-@:".contains(&b))
 }
 
 /// Makes the copy, unless it is there.
@@ -78,6 +86,24 @@ pub(crate) fn copy(pid: u32, to: &Path) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "a program of that name has to run")]
+    fn a_name_that_is_more_than_a_word_to_gdb_never_gets_there() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["a b", "x\nshell touch y", "a'b", "a\\b"] {
+            let program = folder.path().join(name);
+            std::fs::copy("/bin/sleep", &program).unwrap();
+            let mut sleeping = std::process::Command::new(&program).arg("30").spawn().unwrap();
+            let found = of(sleeping.id(), folder.path());
+            sleeping.kill().unwrap();
+            sleeping.wait().unwrap();
+            assert!(
+                is_plain(&found.unwrap().path().replace(folder.path().to_str().unwrap(), "")),
+                "{name:?}"
+            );
+        }
+    }
 
     #[test]
     fn a_program_that_the_seat_has_at_the_same_path_is_copied() {
