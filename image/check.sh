@@ -142,6 +142,11 @@ has() { inside 0:0 sh -c 'for p; do command -v "$p" >/dev/null || echo "no $p"; 
 promise 'every program is there' nothing has
 
 # shellcheck disable=SC2016 # expanded in the seat
+[ "$target" = slim ] || promise 'git works without the library of Perl' inside 65532:65532 sh -ec '
+  cd /tmp && git init -q there && cd there && echo one >x && git add x
+  git -c user.name=a -c user.email=a@b.c commit -q -m one && echo two >x
+  printf "y\n" | git add -p >/dev/null && git stash -q && git clone -q /tmp/there /tmp/copy && git -C /tmp/copy log -p >/dev/null'
+# shellcheck disable=SC2016 # expanded in the seat
 [ "$target" = slim ] || promise 'gdb is ours, and finds Debian'"'"'s' nothing inside 65532:65532 sh -c \
   '[ "$(readlink -f "$(command -v gdb)")" = /usr/local/bin/podbench ] && gdb --version | grep -q "^GNU gdb" || echo no'
 alone() { mkdir -p "$work/alone" && cp "$root/usr/local/bin/podbench" "$work/alone/" && timeout 10 chroot "$work/alone" /podbench --version; }

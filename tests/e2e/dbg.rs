@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use podbench_test_support::namespace::Namespace;
 use podbench_test_support::person::{Person, alias};
 use podbench_test_support::pods::pod;
-use podbench_test_support::process::{Ran, eventually};
+use podbench_test_support::process::{Ran, eventually, run_with};
 use serde_json::{Value, json};
 
 use crate::world::{restricted, text, world};
@@ -151,8 +151,10 @@ fn a_connection_that_is_lost_and_a_laptop_that_sleeps_let_the_target_go() {
     let mi = armed(&person, &report, "");
     std::thread::scope(|scope| {
         let waiting = scope.spawn(|| {
-            let long = &["curl", "-sS", "-m", "150", "localhost:8080/"];
-            ns.exec("odd-ids", text(&report, "/seat/name"), long)
+            // sshd gives a client that says nothing up after seven times its 15 s, as measured.
+            let seat = text(&report, "/seat/name");
+            let long = ["exec", "odd-ids", "-c", seat, "--", "curl", "-sS", "-m", "170", "localhost:8080/"];
+            run_with(ns.command(&long), b"", Duration::from_secs(180))
         });
         mi.hears("*stopped,reason=\"breakpoint-hit\"");
         let ssh = mi.gdb.id().to_string();
