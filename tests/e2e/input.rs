@@ -4,7 +4,8 @@ use std::time::{Duration, Instant};
 
 use podbench_test_support::namespace::{Namespace, observe_rules};
 use podbench_test_support::person::Person;
-use podbench_test_support::process::Ran;
+use podbench_test_support::process::{Ran, eventually};
+use serde_json::{Value, json};
 
 use crate::world::{PODBENCH, person, restricted, world};
 
@@ -180,6 +181,15 @@ fn a_target_that_crashes_or_initialises_gets_no_seat() {
     let (ns, person) = world("not-running", &["crash", "stuck-init"]);
     let pods = ns.kubectl(&["get", "pods", "-o", "name"]).text();
     let crash = pods.lines().find(|p| p.contains("crash")).unwrap().to_owned();
+    // Just after a crash: for a moment of each start it runs, and then a seat is tried.
+    let restarts = |pod: &Value| pod.pointer("/status/containerStatuses/0/restartCount").cloned();
+    let name = crash.trim_start_matches("pod/");
+    let before = restarts(&ns.get("pod", name));
+    eventually("it crashes once more", Duration::from_secs(120), || {
+        let pod = ns.get("pod", name);
+        let waits = pod.pointer("/status/containerStatuses/0/state/waiting/reason");
+        (restarts(&pod) != before && waits == Some(&json!("CrashLoopBackOff"))).then_some(())
+    });
     let said = person.podbench(&["attach", &crash]);
     refused(&person, &said, 2, &["exit", "3", "cannot open the ledger"]);
     let said = person.podbench(&["attach", "stuck-init"]);
