@@ -115,7 +115,7 @@ fn a_home_with_spaces_percents_quotes_and_umlauts_is_a_home() {
     std::os::unix::fs::symlink(PODBENCH, bin.join("podbench")).unwrap();
     let real = run({
         let mut which = person.command("sh");
-        which.args(["-c", "command -v kubectl"]);
+        which.args(["-c", "command -v \"${PODBENCH_KUBECTL:-kubectl}\""]);
         which
     });
     executable(
@@ -127,7 +127,8 @@ fn a_home_with_spaces_percents_quotes_and_umlauts_is_a_home() {
     let there = |program: &str| {
         let mut command = person.command(program);
         command.env("HOME", odd.path()).current_dir(odd.path());
-        command.env("PATH", format!("{}:/usr/bin:/bin", bin.display()));
+        // The one on PATH is meant, whichever the tests run with.
+        command.env_remove("PODBENCH_KUBECTL").env("PATH", format!("{}:/usr/bin:/bin", bin.display()));
         command
     };
     for kubeconfig in [None, Some("my configs/100% mine")] {
