@@ -72,7 +72,14 @@ fn a_target_that_crashes_is_caught_at_its_next_start_and_the_seat_goes_with_it()
 #[test]
 fn a_target_that_lives_for_a_moment_burns_one_name_and_no_more() {
     let (ns, person) = world("wait-moment", &["crash"]);
-    let said = person.podbench(&["attach", "crash", "--wait-start=2m"]).expect_code(2);
+    let attach = || person.podbench(&["attach", "crash", "--wait-start=2m"]);
+    let mut said = attach();
+    if said.code == 124 {
+        // A kubelet that is busy reports no start of a container that has ended by then.
+        assert!(said.stderr.contains("nothing was written"), "{}", said.stderr);
+        said = attach();
+    }
+    let said = said.expect_code(2);
     assert!(said.stderr.contains("ended before the seat could start"), "{}", said.stderr);
     assert!(said.stderr.contains("the name podbench-1 is burnt"), "{}", said.stderr);
     assert_eq!(ns.seats("crash"), ["podbench-1"], "no rung changes that the target is gone");
